@@ -15,6 +15,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "fields"
 ENDPOINTS = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
+    "compact": "/v1/responses/compact",
     "completions": "/v1/completions",
     "transcriptions": "/v1/audio/transcriptions",
     "translations": "/v1/audio/translations",

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming as ChatParams
 from openai.types.completion_create_params import CompletionCreateParamsStreaming as CompletionParams
+from openai.types.responses.response_compact_params import ResponseCompactParams
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import BaseModel
 
@@ -21,7 +22,7 @@ from scripts.field_tables import ENDPOINTS, FOLDER, FieldRow, field_rows, field_
 from tests.serving import REPOSITORY, Served
 from tis.openai_api.wire.chat_request import ChatRequest, MediaRef, SoundRef
 from tis.openai_api.wire.completion_request import CompletionRequest
-from tis.openai_api.wire.response_request import ResponseRequest
+from tis.openai_api.wire.response_request import CompactRequest, ResponseRequest
 
 _MESSAGES = [{"role": "user", "content": "Halo"}]
 _CHAT_TOOLS = [{"type": "function", "function": {"name": "f"}}]
@@ -30,6 +31,7 @@ _RESPONSE_TOOLS = [{"type": "function", "name": "f", "parameters": {"type": "obj
 BODIES: Mapping[str, Mapping[str, Any]] = {
     "chat": {"messages": _MESSAGES, "max_tokens": 4},
     "responses": {"input": "Halo", "max_output_tokens": 4},
+    "compact": {"input": "Halo"},
     "completions": {"prompt": "Halo", "max_tokens": 4},
 }
 OTHER_DIALECTS = {"messages", "ollama-chat", "ollama-generate", "ollama-embed"}
@@ -47,11 +49,13 @@ NEEDS: Mapping[tuple[str, str], Mapping[str, Any]] = {
 MODELS: Mapping[str, type[BaseModel]] = {
     "chat": ChatRequest,
     "responses": ResponseRequest,
+    "compact": CompactRequest,
     "completions": CompletionRequest,
 }
 CLIENTS: Mapping[str, Any] = {
     "chat": ChatParams,
     "responses": ResponseCreateParamsStreaming,
+    "compact": ResponseCompactParams,
     "completions": CompletionParams,
 }
 _ROWS = [(table, row) for table in BODIES for row in field_rows(table)]

@@ -92,8 +92,8 @@ def total(found: Sequence[WordErrors]) -> WordErrors:
 
 def failures(demo: DemoWhisper, spoken: Sequence[Spoken]) -> Iterator[str]:
     sounds = [one.samples for one in spoken]
-    for name, options in {"without times": {}, "with times": {"return_timestamps": True}}.items():
-        for one, text in zip(spoken, transcripts(demo, sounds, **options), strict=True):
+    for name, has_times in {"without times": False, "with times": True}.items():
+        for one, text in zip(spoken, transcripts(demo, sounds, return_timestamps=has_times), strict=True):
             if text != one.sentence.text:
                 yield f"{one.sentence.name} {name}: {text!r}"
     foreign = [one for one in spoken if one.sentence.language != "en"]

@@ -152,6 +152,27 @@ def test_a_tool_that_the_user_refused_is_an_error(agent: httpx2.Client) -> None:
     assert message["content"][0]["text"] == "Error: The user doesn't want to proceed."
 
 
+def test_tools_that_are_found_later_and_words_of_the_system_in_between(agent: httpx2.Client) -> None:
+    search = {"name": "ToolSearch", "description": "Find tools.", "input_schema": {"type": "object"}}
+    deferred = [{**tool, "defer_loading": True} for tool in TOOLS if str(tool["name"]).startswith("mcp__")]
+    call = {"type": "tool_use", "id": "toolu_02", "name": "ToolSearch", "input": {"query": "screenshot"}}
+    reference = {"type": "tool_reference", "tool_name": deferred[-1]["name"]}
+    result = {"type": "tool_result", "tool_use_id": "toolu_02", "content": [reference]}
+    hint = {"role": "system", "content": [{"type": "text", "text": "The user looks."}], "clear_at": "next_user_message"}
+    effort = {"role": "system", "output_config": {"effort": "low"}}
+    late = {"name": "Late", "input_schema": {"type": "object"}}
+    addition = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": late}}
+    removal = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "Bash"}}
+    changes = {"role": "system", "content": [addition, removal]}
+    history = [user("Look"), hint, {"role": "assistant", "content": [call]}, user([result]), changes]
+    asked = user('<tool_call>\n{"name": "Late", "arguments": {}}\n</tool_call>')
+    body = body_of(*history, asked, effort, tools=[*TOOLS[:3], search, *deferred])
+    message = sent(agent, body)
+    assert [block.get("name") for block in message["content"]] == ["Late"] and message["stop_reason"] == "tool_use"
+    counted = [agent.post(COUNT, json={**body_of(*some), "stream": None}) for some in ([asked], [*history, asked])]
+    assert all(answer.status_code == 200 for answer in counted)
+
+
 @pytest.mark.model
 def test_two_requests_of_a_conversation_share_their_beginning(demo: httpx2.Client) -> None:
     """Though the line for the bill differs."""

@@ -32,6 +32,7 @@ PYTHON = (
     ("anthropic", "anthropic_readme.py"),
     ("anthropic-frameworks", "langchain_anthropic_chat.py"),
     ("anthropic-frameworks", "litellm_anthropic.py"),
+    ("litellm-proxy", "litellm_proxy.py"),
 )
 NODE = ("openai_chat", "openai_responses", "ai_sdk", "eventsource")
 

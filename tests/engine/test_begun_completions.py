@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.engine.batching.grammars import prepared
+from tis.engine.completion import begin_completions
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.grammar.matcher import Matcher
-from tis.engine.local_engine import begin_completions
 from tis.engine.request import Request
 from tis.errors import BadRequest, GenerationFailed
 

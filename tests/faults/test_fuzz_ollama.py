@@ -9,6 +9,7 @@ import pytest
 
 from tests.faults.forms import short_or_long
 from tests.serving import Served
+from tis.ollama_api.wire.generate_context import context_of
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +38,7 @@ FIELDS = {
 }
 GOOD: dict[str, Any] = {
     "stream": False, "format": "json", "options": {"num_predict": 3}, "think": False, "keep_alive": "5m",
-    "logprobs": True, "raw": True,
+    "logprobs": True, "raw": True, "context": context_of([{"role": "user", "content": "Hai"}]),
     "top_logprobs": 2, "system": "Be brief.", "tools": [], "truncate": True, "name": "echo", "verbose": True,
     "input": ["a", "b"], "num_predict": 3, "temperature": 0.5, "top_k": 40, "top_p": 0.9, "min_p": 0.1, "seed": 1,
     "stop": ["zz"], "repeat_penalty": 1.1, "presence_penalty": 0.1, "frequency_penalty": 0.1, "num_ctx": 512,

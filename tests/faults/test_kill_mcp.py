@@ -6,13 +6,14 @@ from random import Random
 import pytest
 
 from tests.faults.forms import short_or_long
-from tests.faults.mortal_server import SharedServer, until
-from tests.faults.test_kill_responses import ResumingReader, replayed
+from tests.faults.mortal_server import MortalServer, SharedServer, until
+from tests.faults.test_kill_responses import COMPACTS, HISTORY, ResumingReader, replayed
 from tests.mcp_client.weather_process import McpProcess
 from tests.openai_api.media_requests import data_uri, picture_file
 from tests.openai_api.responses.event_order import Event
 from tests.openai_api.responses.mcp.mcp_requests import a_call, an_array_of, items_of, server_tool
 from tests.openai_api.responses.response_requests import text_of
+from tis.openai_api.wire.compacted_context import messages_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -89,6 +90,43 @@ async def test_a_kill_at_any_time_repeats_no_call(shared: SharedServer, weather:
                     assert weather.calls.count(f"order {item}") == 1
                 else:
                     assert "not repeated" in call["error"]["message"]
+        assert "Traceback" not in server.log.read_text()
+
+
+async def test_a_kill_at_any_time_of_a_compacted_run_changes_nothing_else(
+    shared: SharedServer, weather: McpProcess
+) -> None:
+    """Within the summary, the list of tools, the call, and the answer. A call that was in flight fails."""
+    chance = Random(11)
+
+    def reading(server: MortalServer, number: int) -> ResumingReader:
+        call = a_call("order", item=f"ink {number}" + " and ink" * 40)
+        given = [*HISTORY, {"role": "user", "content": call}]
+        reader = ResumingReader(server, "", tools=[server_tool(weather, allowed_tools=["order"])], **COMPACTS)
+        reader.body["input"] = given
+        return reader
+
+    async with shared.running(**allowing(weather)) as server:
+        whole = await rest_of(reading(server, 0))
+        assert [item["type"] for item in whole["output"]] == ["compaction", "mcp_list_tools", "mcp_call", "message"]
+        for number in range(1, 1 + short_or_long(1, 30)):
+            reader = reading(server, number)
+            # The third event opens the item of the summary.
+            for num_events in (3, chance.randrange(5, 12), chance.randrange(12, 40)):
+                if not reader.is_over:
+                    await reader.read(max(num_events, len(reader.events) + 1))
+                    server.kill()
+                    await server.start()
+            response = await rest_of(reader)
+            compaction, listed, call, message = response["output"]
+            expected = messages_in(whole["output"][0])
+            assert messages_in(compaction)[:-1] == expected[:-1] and listed["tools"] == whole["output"][1]["tools"]
+            assert response["status"] == "completed" and message["content"][0]["text"]
+            num_calls = weather.calls.count(f"order ink {number}" + " and ink" * 40)
+            if call["status"] == "completed":
+                assert num_calls == 1
+            else:
+                assert num_calls <= 1 and "not repeated" in call["error"]["message"]
         assert "Traceback" not in server.log.read_text()
 
 

@@ -93,6 +93,10 @@ class RandomMessages:
         role = one.choice(["user", "user", "assistant", "system"])
         if one.random() < 0.4:
             return {"role": role, "content": one.choice(TEXTS)}
+        if role == "system" and one.random() < 0.5:
+            changes = [self._tool_change() for _ in range(one.randrange(3))]
+            more: dict[str, Any] = one.choice([{}, {"clear_at": "next_user_message"}, {"output_config": {"effort": "low"}}])
+            return {"role": role, "content": changes, **more}
         return {"role": role, "content": [self._block(role) for _ in range(one.randrange(4))]}
 
     def _block(self, role: str) -> dict[str, Any]:
@@ -117,11 +121,22 @@ class RandomMessages:
                 "signature": one.choice(["", "tis1.x", "tis1t.QUI"]),
             },
             lambda: {"type": "redacted_thinking", "data": "x"},
+            lambda: {
+                "type": "compaction",
+                "content": one.choice([None, *TEXTS]),
+                "tool_changes": [self._tool_change() for _ in range(one.randrange(2))],
+            },
         ]
         if one.random() < 0.03:  # the echo does not see
             return one.choice([*of_users, *of_assistants, _image])()
         right = {"assistant": of_assistants, "user": of_users}.get(role, [self._text])
         return one.choice(right)()
+
+    def _tool_change(self) -> dict[str, Any]:
+        one = self._chance
+        reference = {"type": one.choice(["tool_reference", "mcp_toolset_reference"]), "name": "f", "server_name": "m"}
+        tool = one.choice([reference, {"type": "tool_definition", "definition": self._tool()}])
+        return {"type": one.choice(["tool_addition", "tool_removal"]), "tool": tool}
 
     def _source(self) -> dict[str, Any]:
         kind = self._chance.choice(["text"] * 5 + ["content"] * 4 + ["base64"])

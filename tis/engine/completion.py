@@ -10,7 +10,7 @@ from tis.engine.resumable_request import EmittedTokens
 from tis.engine.sampling.random_stream import noise_key
 from tis.engine.text.markers import split_markers
 from tis.engine.text.stop_strings import StopStrings
-from tis.errors import GenerationFailed
+from tis.errors import BadRequest, GenerationFailed
 
 _SCORES_PER_PIECE = 64  # log probabilities of a prompt
 
@@ -212,3 +212,12 @@ class Completion:
 
 
 _AGAINST_GRAMMAR = "The answer cannot be resumed: its recorded tokens do not follow its grammar."
+
+
+def begin_completions(prepared: PreparedRequest) -> None:
+    """Makes the tokens that a grammar forces at the beginning, which may be thousands."""
+    try:
+        prepared.begun.append([Completion(index, prepared) for index in range(prepared.params.n)])
+    except GenerationFailed as error:
+        param = prepared.grammar.grammar.param if prepared.grammar else "response_format"
+        raise BadRequest(f"{param}: {error.message}", param=param, code="schema_too_large") from None

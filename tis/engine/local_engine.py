@@ -5,14 +5,13 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, TypeVar
 
 from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
-from tis.engine.completion import Completion
-from tis.engine.compression import compress
-from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted, WrongTask
+from tis.engine.chat_preparation import ChatPreparation
+from tis.engine.completion import begin_completions
+from tis.engine.errors import GenerationInterrupted, WrongTask
 from tis.engine.faults import StallClock
 from tis.engine.grammar.compile_queue import compile_for_resume, compile_grammar
 from tis.engine.grammar.grammar import Grammar
@@ -26,27 +25,24 @@ from tis.engine.models.model_status import ModelStatus
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PairScores, PooledTexts
 from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt, media_of, text_of
-from tis.engine.prompt_list import listed_requests
-from tis.engine.raw_requests import prepare_raw_prompts
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt, media_of
+from tis.engine.raw_prompts import RawPrompts
 from tis.engine.request import Request
-from tis.engine.resumable_request import EmittedTokens, ResumableRequest, SavedMedium
-from tis.engine.resume import find_reasoning_limit, replay_completions, restore_request
+from tis.engine.request_rules import RequestRules, adapter_of
+from tis.engine.resumable_request import EmittedTokens, ResumableRequest
+from tis.engine.resume import replay_completions, restore_request
 from tis.engine.sampling.params import SamplingParams
-from tis.engine.sampling.random_stream import new_seed
 from tis.engine.speech.heard import HeardWindow, SpeechDescription, SpeechWindow
 from tis.engine.speech.loaded_speech import HeardWindows, LoadedSpeech
-from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
-from tis.engine.text.tokenizer import RawTokenizer, TextCodec, Tokenizer, decode
+from tis.engine.text.tokenizer import RawTokenizer, TextCodec
 from tis.engine.threads import Bridge
 from tis.engine.voice.loaded_voice import LoadedVoice, SpokenTexts
 from tis.engine.voice.spoken import CutText, SentenceToSay, VoiceDescription
-from tis.errors import BadRequest, Draining, GenerationFailed
+from tis.errors import BadRequest, Draining
 from tis.observability.load_log import LoadLog
 from tis.observability.metrics import PROMPT_TOKENS
 
 T = TypeVar("T")
-_MAX_COUNTED_TOKENS = 2**20  # as of a text that is tokenised alone
 _LOOKS_PER_STALL = 4  # at least; more often than once a second is not needed
 
 
@@ -82,6 +78,13 @@ class LocalEngine:
         self.opened_at = time.time()
         self._load, self._fetch = load, fetch
         self._limits = limits
+        self._rules = RequestRules(
+            limits.max_context_tokens,
+            compresses=limits.compress,
+            operator_defaults=limits.operator_defaults or {},
+            builtin_defaults=limits.builtin_defaults or {},
+        )
+        self._chats = ChatPreparation(self._rules)
         self._observer = observer or LoadLog()
         self._entries = {entry.id: entry for entry in models}
         self._slots: ModelSlots | None = None
@@ -125,6 +128,7 @@ class LocalEngine:
         self._pooled = PooledTexts(bridge, self._limits.embedding_cache_bytes)
         self._windows = HeardWindows(bridge)
         self._spoken = SpokenTexts(bridge)
+        self._raw_prompts = RawPrompts(bridge, self._rules)
         limits = self._limits
         rules = SlotRules(limits.queue_size, limits.retry_seconds, limits.warms_up)
         self._slots = ModelSlots(self.models, self._load, self._fetch, bridge, self._observer, rules, self._on_loss)
@@ -141,13 +145,13 @@ class LocalEngine:
         known = slot.description
         if known is None:
             known = await self._bridge.in_pool(lambda: describe_unloaded(slot.entry.repo, slot.entry.revision))
-        limits = [length for length in (known.context_length, self._max_context(slot.entry)) if length]
+        limits = [length for length in (known.context_length, self._rules.context_limit(slot.entry)) if length]
         return replace(known, context_length=min(limits, default=None))
 
     def default_sampling(self, model_id: str) -> SamplingParams:
         loaded = self.slots[model_id].loaded
         recommended = loaded.generation_defaults if isinstance(loaded, LoadedModel) else {}
-        return self._layered({}, self._entries[model_id], recommended)
+        return self._rules.layered({}, self._entries[model_id], recommended)
 
     def watch_load(self, model_id: str) -> AsyncGenerator[ModelStatus, None]:
         self._require_open(is_resumed=False)
@@ -192,7 +196,7 @@ class LocalEngine:
             loaded = await self._writing(slot)
             pool = self._bridge.in_vision_pool if media_of(prompt.messages) else self._bridge.in_pool
             prepared = await pool(
-                lambda: self._prepare(
+                lambda: self._chats.prepare(
                     entry,
                     loaded,
                     prompt,
@@ -221,26 +225,16 @@ class LocalEngine:
         cache_salt: str = "",
         ticket: Ticket | None = None,
     ) -> list[PreparedRequest]:
-        assert self._bridge
         self._require_open(is_resumed=False)
         slot = self._slot_of(model_id)
-        entry = self._entries[model_id]
         with slot.use.preparing(ticket):
-            loaded = await self._writing(slot)
-            prepared = await self._bridge.in_pool(
-                lambda: self._prepare_raw(
-                    *(entry, loaded, prompts, sampling),
-                    prompt_logprobs=prompt_logprobs,
-                    prompt_only=prompt_only,
-                    cache_salt=cache_salt,
-                )
+            return await self._raw_prompts.prepare(
+                *(self._entries[model_id], await self._writing(slot), prompts, sampling, grammar),
+                prompt_logprobs=prompt_logprobs,
+                prompt_only=prompt_only,
+                cache_salt=cache_salt,
+                ticket=ticket,
             )
-            if grammar is not None:
-                made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, ticket)
-                prepared = [replace(one, grammar=made) for one in prepared]
-            if prepared[0].is_constrained:
-                await self._bridge.in_pool(lambda: begin_all_completions(prepared))
-            return prepared
 
     async def with_tokenizer(self, model_id: str, work: Callable[[RawTokenizer], T]) -> T:
         assert self._bridge
@@ -272,14 +266,7 @@ class LocalEngine:
         if len(prepared) == 1:
             return self.submit(prepared[0], ticket=ticket)
         self._require_open(is_resumed=False)
-        slot = self.slots[prepared[0].model_id]
-        num_tokens = sum(len(one.prompt_ids) for one in prepared)
-        if ticket:
-            ticket.queue(num_tokens)
-        made = listed_requests(prepared, [None] * len(prepared), slot.submit, slot.drop_if_queued, ticket)
-        made.start(is_accepted=False)
-        PROMPT_TOKENS.inc(num_tokens)
-        return made.answer
+        return self._raw_prompts.submit(self.slots[prepared[0].model_id], prepared, ticket)
 
     async def resume(
         self,
@@ -292,7 +279,7 @@ class LocalEngine:
         if self.is_draining:
             raise Draining
         slot = self._slot_of(saved.model_id)
-        adapter = _adapter_of(self._entries[saved.model_id])
+        adapter = adapter_of(self._entries[saved.model_id])
         with slot.use.preparing(ticket):
             loaded = await self._writing(slot)
             grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
@@ -311,27 +298,13 @@ class LocalEngine:
     ) -> Answer:
         if len(saved) == 1:
             return await self.resume(saved[0], emitted, ticket=ticket)
-        assert self._bridge
         if self.is_draining:
             raise Draining
         slot = self._slot_of(saved[0].model_id)
-        adapter = _adapter_of(self._entries[saved[0].model_id])
+        adapter = adapter_of(self._entries[saved[0].model_id])
         with slot.use.preparing(ticket):
             loaded = await self._writing(slot)
-            grammar = await compile_for_resume(saved[0].grammar, loaded.grammars, self._bridge)
-
-            def replay() -> tuple[list[PreparedRequest], list[list[Completion] | None]]:
-                prepared = [restore_request(one, loaded, (), grammar, adapter) for one in saved]
-                each = iter(emitted)
-                replayed = [replay_completions(one, list(islice(each, one.params.n))) for one in prepared]
-                return prepared, list(replayed)
-
-            prepared, completions = await self._bridge.in_pool(replay)
-            if ticket:
-                ticket.queue(sum(len(one.prompt_ids) for one in prepared), is_resumed=True)
-            made = listed_requests(prepared, completions, slot.submit, slot.drop_if_queued, ticket)
-            made.start(is_accepted=True)
-            return made.answer
+            return await self._raw_prompts.resume(slot, adapter, loaded, saved, emitted, ticket)
 
     async def embed(
         self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
@@ -399,7 +372,7 @@ class LocalEngine:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
         if not isinstance(loaded, LoadedPooling):
             raise WrongTask(slot.entry.id, slot.entry.task)
-        if limit := self._max_context(slot.entry):
+        if limit := self._rules.context_limit(slot.entry):
             loaded.rows.limit(limit)
         return loaded
 
@@ -418,10 +391,6 @@ class LocalEngine:
         if not isinstance(loaded, LoadedVoice):
             raise WrongTask(slot.entry.id, slot.entry.task)
         return loaded
-
-    def _max_context(self, entry: CatalogueEntry) -> int:
-        """0: as many tokens as the model takes."""
-        return entry.limits.max_context_tokens or self._limits.max_context_tokens
 
     def _slot_of(self, saved_id: str) -> ModelSlot:
         """The model that a saved request names."""
@@ -461,139 +430,6 @@ class LocalEngine:
         if self.is_draining and not is_resumed:
             raise Draining
 
-    def _prepare(
-        self,
-        entry: CatalogueEntry,
-        loaded: LoadedModel,
-        prompt: ChatPrompt,
-        sampling: Mapping[str, Any],
-        *,
-        has_grammar: bool,
-    ) -> PreparedRequest:
-        tokenizer = loaded.tokenizer
-        max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
-        most = self._max_prompt(prompt, max_context)
-        self._refuse_far_too_long(prompt, most)
-        params = self._params(entry, loaded, sampling, max_context)
-        try:
-            prompt, prompt_ids, context = self._encode(loaded, prompt, params, most)
-        except TooManyTokens as error:
-            raise _too_long(max_context, error.num_tokens) from None
-        if len(prompt_ids) >= max_context and not prompt.is_only_counted:
-            raise ContextLengthExceeded(max_context, f"you requested {len(prompt_ids)} tokens in the messages.")
-        room = max(1, max_context - len(prompt_ids))
-        if params.max_tokens > room:
-            params = params.with_max_tokens(room)
-        seed = new_seed() if params.seed is None else params.seed
-        media = media_of(prompt.messages)
-        markers = loaded.markers.with_format(entry.tool_format, entry.reasoning_format)
-        prepared = PreparedRequest(
-            entry.id,
-            loaded.revision_with(_adapter_of(entry)),
-            tokenizer,
-            prompt_ids,
-            params,
-            seed,
-            context,
-            vision=loaded.vision.preprocess(prompt_ids, media) if loaded.vision and media else None,
-            media=[_saved_medium(medium) for medium in media],
-            visible_markers=markers.visible(with_tool_calls=bool(prompt.tools)) if prompt.emit_markers else {},
-            markers=markers,
-            starts_in_reasoning=markers.starts_in_reasoning(
-                prompt_ids, tokenizer.eos_ids, lambda ids: decode(tokenizer, ids)
-            ),
-            adapter=_adapter_of(entry),
-            prediction_ids=_encode_prediction(tokenizer, prompt.prediction, max_context),
-        )
-        return replace(prepared, reasoning_limit=find_reasoning_limit(loaded, prepared, has_grammar=has_grammar))
-
-    def _prepare_raw(
-        self,
-        entry: CatalogueEntry,
-        loaded: LoadedModel,
-        prompts: Sequence[RawPrompt],
-        sampling: Mapping[str, Any],
-        *,
-        prompt_logprobs: int | None,
-        prompt_only: bool,
-        cache_salt: str,
-    ) -> list[PreparedRequest]:
-        max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
-        params = self._params(entry, loaded, sampling, max_context)
-        adapter = _adapter_of(entry)
-        prepared = prepare_raw_prompts(
-            *(entry.id, adapter, loaded, prompts, params, max_context),
-            prompt_logprobs=prompt_logprobs,
-            prompt_only=prompt_only,
-            cache_salt=cache_salt,
-        )
-        # No share of the tokens is for reasoning: a grammar applies from the first one on.
-        return [replace(one, reasoning_limit=find_reasoning_limit(loaded, one, has_grammar=False)) for one in prepared]
-
-    def _params(
-        self, entry: CatalogueEntry, loaded: LoadedModel, sampling: Mapping[str, Any], max_context: int
-    ) -> SamplingParams:
-        params = self._layered(sampling, entry, loaded.generation_defaults)
-        _check_token_ids(params, loaded.tokenizer.vocabulary_size)
-        if "max_tokens" in sampling and params.max_tokens > max_context:
-            raise ContextLengthExceeded(
-                max_context, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
-            )
-        return params
-
-    def _layered(
-        self, sampling: Mapping[str, Any], entry: CatalogueEntry, recommended: Mapping[str, Any]
-    ) -> SamplingParams:
-        limits = self._limits
-        return SamplingParams.layered(
-            sampling, entry.defaults, limits.operator_defaults or {}, recommended, limits.builtin_defaults or {}
-        )
-
-    def _max_prompt(self, prompt: ChatPrompt, max_context: int) -> int:
-        """The number of tokens that are encoded at most. Processors of media encode all at once."""
-        is_longer = prompt.is_only_counted and not media_of(prompt.messages) and not self._may_truncate(prompt)
-        return max(max_context, _MAX_COUNTED_TOKENS) if is_longer else max_context
-
-    def _refuse_far_too_long(self, prompt: ChatPrompt, max_context: int) -> None:
-        """Before rendering. What else the template renders, the tokenizer counts: tools, reasoning and calls."""
-        num_characters = sum(len(text_of(message)) for message in prompt.messages)
-        min_tokens = num_characters // MAX_CHARS_PER_TOKEN
-        if min_tokens > max_context and not self._may_truncate(prompt):
-            raise _too_long(max_context, min_tokens)
-
-    def _encode(
-        self, loaded: LoadedModel, prompt: ChatPrompt, params: SamplingParams, max_context: int
-    ) -> tuple[ChatPrompt, list[int], dict[str, Any] | None]:
-        """Returns the prompt, truncated if need be, its tokens, and what was dropped."""
-        encode = loaded.vision.encode if loaded.vision else loaded.tokenizer.encode_chat
-        prompt = replace(prompt, max_tokens=max_context)
-        if not self._may_truncate(prompt):
-            return prompt, encode(prompt), None
-        # Leaves room for the answer, but at least half of the context to the conversation.
-        budget = max(max_context // 2, max_context - params.max_tokens)
-        return compress(prompt, encode, loaded.tokenizer.count_tokens, budget, max_context)
-
-    def _may_truncate(self, prompt: ChatPrompt) -> bool:
-        return self._limits.compress or prompt.may_truncate
-
-
-def _adapter_of(entry: CatalogueEntry) -> str:
-    return entry.id if entry.base else ""
-
-
-def begin_completions(prepared: PreparedRequest) -> None:
-    """Makes the tokens that a grammar forces at the beginning, which may be thousands."""
-    try:
-        prepared.begun.append([Completion(index, prepared) for index in range(prepared.params.n)])
-    except GenerationFailed as error:
-        param = prepared.grammar.grammar.param if prepared.grammar else "response_format"
-        raise BadRequest(f"{param}: {error.message}", param=param, code="schema_too_large") from None
-
-
-def begin_all_completions(prepared: Sequence[PreparedRequest]) -> None:
-    for one in prepared:
-        begin_completions(one)
-
 
 def _codec_of(loaded: LoadedWeights) -> TextCodec:
     codec: TextCodec | None = None
@@ -606,33 +442,7 @@ def _codec_of(loaded: LoadedWeights) -> TextCodec:
     return codec
 
 
-def _encode_prediction(tokenizer: Tokenizer, prediction: str, max_context: int) -> list[int]:
-    num_tokens = tokenizer.count_tokens(prediction, max_context)
-    if num_tokens > max_context:
-        raise ContextLengthExceeded(
-            max_context, f"you predicted {num_tokens} tokens of the answer, or more.", param="prediction"
-        )
-    return tokenizer.encode_text(prediction) if prediction else []
-
-
-def _too_long(max_context: int, min_tokens: int) -> ContextLengthExceeded:
-    return ContextLengthExceeded(max_context, f"you requested {min_tokens} tokens or more in the messages.")
-
-
 def _submit(slot: ModelSlot, request: Request, ticket: Ticket | None) -> None:
     if ticket:
         ticket.queue(len(request.prompt_ids), is_resumed=request.is_resumed)
     slot.submit(request)
-
-
-def _saved_medium(medium: Medium) -> SavedMedium:
-    return SavedMedium(medium.kind, medium.digest, medium.detail)
-
-
-def _check_token_ids(params: SamplingParams, vocabulary_size: int) -> None:
-    for param, ids in (("logit_bias", params.logit_bias), ("stop_token_ids", params.stop_token_ids)):
-        for token_id in ids:
-            if not 0 <= token_id < vocabulary_size:
-                raise BadRequest(
-                    f"{param}: token {token_id} is not in the vocabulary of {vocabulary_size}.", param=param
-                )

@@ -222,6 +222,8 @@ def _deepest(problems: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _dotted(location: Sequence[str | int]) -> list[str]:
     """Drops the first part ("body", "query") and the names of union branches, which are no fields."""
     names = [str(part) for part in location[1:]]
+    if location[0] == "header":  # whose name begins with a capital letter, too
+        return names
     return [name for name in names if name not in _UNION_BRANCHES and "[" not in name and not name[:1].isupper()]
 
 

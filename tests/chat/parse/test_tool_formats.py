@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chat.parse.parsing import as_tokens, call, cut, parse, parser_config
-from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd
 from tis.engine.text.markers import ToolFormat
 
 NOW = '{"name": "now", "arguments": {}}'
@@ -127,6 +127,38 @@ def test_any_text_between_tags_is_an_argument(text: str, at: list[int]) -> None:
     written = f"<tool_call>\n<function=now>\n<parameter=note>\n{text}\n</parameter>\n</function>\n</tool_call>"
     _, arguments, _ = parse(parser_config(), *cut(written, at))
     assert isinstance(arguments, ArgumentsDelta) and json.loads(arguments.text) == {"note": text}
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize(
+    "note",
+    [
+        "print('</parameter>') or </function>",
+        "</parameter>x",
+        "a </parameter>\n \n</parameters>",
+        "a </parameter></parameter> b",
+        "a </parameter> <parameter",
+        f"{'x' * 100}</parameter>{'y' * 100}\n",
+    ],
+)
+@given(at=st.lists(st.integers(0)))
+def test_a_closing_tag_inside_a_line_is_text(marked: bool, note: str, at: list[int]) -> None:
+    config = parser_config(marked=marked)
+    written = f"<tool_call>\n<function=now>\n<parameter=note>\n{note}\n</parameter>\n</function>\n</tool_call>"
+    _, arguments, end = parse(config, *cut(as_tokens(written, config), at))
+    assert isinstance(arguments, ArgumentsDelta) and json.loads(arguments.text) == {"note": note}
+    assert end == ToolCallEnd(0)
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize(
+    "behind", ["</function>", "\n</function>\n", "", "\n", "<parameter=days>3</parameter></function>"]
+)
+def test_a_model_that_forgets_line_breaks_is_understood(behind: str, marked: bool) -> None:
+    config = parser_config(marked=marked)
+    written = f"<tool_call><function=get_weather><parameter=city>Bandung</parameter>{behind}</tool_call>"
+    more = ', "days": 3' if "days" in behind else ""
+    assert parse(config, *as_tokens(written, config)) == expected("hermes", f'{{"city": "Bandung"{more}}}')
 
 
 def test_a_long_text_between_tags_is_streamed() -> None:

@@ -155,6 +155,52 @@ def test_the_tool_runner_runs_tools(client: Anthropic) -> None:
     assert text_of(messages[-1]) and messages[-1].stop_reason == "end_turn"
 
 
+def test_the_tool_runner_adds_tools_and_takes_them_away(client: Anthropic) -> None:
+    """By blocks of messages of the system."""
+    asked: list[str] = []
+
+    @beta_tool
+    def get_weather(city: str) -> str:
+        """Get the weather in a city
+
+        Args:
+            city: The city
+        """
+        asked.append(city)
+        return CERAH
+
+    @beta_tool
+    def unused() -> str:
+        """Never called"""
+        return ""
+
+    runner = client.beta.messages.tool_runner(messages=BANDUNG, tools=[unused], **ASK)
+    runner.add_tools(get_weather)
+    runner.remove_tools(unused)
+    messages = list(runner)
+    assert asked == ["Bandung"] and len(messages) == 2 and messages[-1].stop_reason == "end_turn"
+
+
+def test_the_newest_fields_of_the_beta_client_are_accepted(client: Anthropic) -> None:
+    edits: Any = [{"type": "clear_thinking_20251015", "keep": "all"}, {"type": "clear_tool_uses_20250919"}]
+    raw = client.beta.messages.with_raw_response.create(
+        messages=SARI,
+        thinking={"type": "adaptive", "display": "updates"},
+        output_config={"effort": "xhigh"},
+        context_management={"edits": edits},
+        container={"skills": []},
+        speed="fast",
+        betas=["context-management-2025-06-27", "thinking-display-updates-2026-08-18"],
+        **ASK,
+    )
+    ignored = raw.headers["x-ignored-parameters"].split(", ")
+    assert {"context_management", "container", "speed"} <= set(ignored) and raw.parse().stop_reason == "end_turn"
+    counted = client.beta.messages.count_tokens(model="demo", messages=SARI, context_management={"edits": edits})
+    assert counted.input_tokens > 5
+    parsed = client.beta.messages.parse(messages=SARI, output_format=Resident, **ASK)
+    assert parsed.parsed_output == Resident(name="Sari", city="Bandung")
+
+
 def test_the_streaming_tool_runner_runs_tools(client: Anthropic) -> None:
     @beta_tool
     def get_weather(city: str) -> str:

@@ -61,6 +61,15 @@ def test_a_whole_answer_and_a_stream_say_the_same(client: Client) -> None:
     assert parts[-1].eval_count == whole.eval_count
 
 
+def test_a_prompt_goes_on_with_the_context_of_the_last_answer(client: Client) -> None:
+    first = client.generate("demo", "Tell me a short story.", options=GREEDY)
+    second = client.generate("demo", "And then?", context=first.context, options=GREEDY)
+    history = [*STORY, {"role": "assistant", "content": first.response}, {"role": "user", "content": "And then?"}]
+    assert second.response == client.chat("demo", history, options=GREEDY).message.content
+    parts = list(client.generate("demo", "And then?", context=first.context, options=GREEDY, stream=True))
+    assert parts[-1].context == second.context and all(part.context is None for part in parts[:-1])
+
+
 def test_generate(client: Client) -> None:
     whole = client.generate("demo", "Tell me a short story.", system="You are brief.", options=GREEDY)
     parts = list(

@@ -1,4 +1,6 @@
-"""Open WebUI as people install it: a user signs up, lists models, chats, stops, shows a picture, asks a file."""
+"""Open WebUI as people install it, with a connection to the server as OpenAI's and one as Ollama's: a user signs up,
+lists models, chats, stops, calls a tool, shows a picture, asks a file.
+"""
 
 import base64
 import json
@@ -16,8 +18,9 @@ import httpx2
 import pytest
 from playwright.sync_api import sync_playwright
 
-MODEL = "demo"
-_START_SECONDS = 300  # it imports for a minute and makes its tables
+# The model by its connection, with what asks there for the likeliest tokens.
+MODELS: dict[str, dict[str, Any]] = {"demo": {"temperature": 0}, "ollama.demo:latest": {"options": {"temperature": 0}}}
+_START_SECONDS = 600  # it imports for a minute, for several on a busy machine, and makes its tables
 _PICTURE = base64.b64encode(Path(__file__).with_name("square.png").read_bytes()).decode()
 
 
@@ -45,7 +48,9 @@ def webui(tmp_path_factory: pytest.TempPathFactory, url: str, api_key: str) -> I
         "OFFLINE_MODE": "True",
         "HF_HUB_OFFLINE": "1",
         "ENABLE_VERSION_UPDATE_CHECK": "False",
-        "ENABLE_OLLAMA_API": "False",
+        "ENABLE_OLLAMA_API": "True",
+        "OLLAMA_BASE_URL": url,
+        "OLLAMA_API_CONFIGS": json.dumps({"0": {"enable": True, "key": api_key, "prefix_id": "ollama"}}),
         "OPENAI_API_BASE_URL": base_url,
         "OPENAI_API_KEY": api_key,
         "RAG_EMBEDDING_ENGINE": "openai",
@@ -100,37 +105,46 @@ def user(webui: str) -> Iterator[httpx2.Client]:
         yield http
 
 
-def asked(user: httpx2.Client, content: Any, **more: Any) -> dict[str, Any]:
-    body = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": False, **more}
-    return dict(user.post("/api/chat/completions", json=body).raise_for_status().json())
+def asked(user: httpx2.Client, model: str, content: Any, **more: Any) -> dict[str, Any]:
+    body = {"model": model, "messages": [{"role": "user", "content": content}], "stream": False, **MODELS[model]}
+    return dict(user.post("/api/chat/completions", json=body | more).raise_for_status().json())
 
 
-def streamed(user: httpx2.Client, content: Any, **more: Any) -> list[dict[str, Any]]:
-    body = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": True, **more}
+def streamed(user: httpx2.Client, model: str, content: Any) -> list[dict[str, Any]]:
+    body = {"model": model, "messages": [{"role": "user", "content": content}], "stream": True, **MODELS[model]}
     with user.stream("POST", "/api/chat/completions", json=body) as answer:
         lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: ")]
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
 
-def test_it_lists_the_models_of_this_server(user: httpx2.Client) -> None:
-    models = {one["id"] for one in user.get("/api/models").raise_for_status().json()["data"]}
-    assert MODEL in models
+def test_it_lists_the_models_of_both_connections(user: httpx2.Client) -> None:
+    models = {one["id"]: one["owned_by"] for one in user.get("/api/models").raise_for_status().json()["data"]}
+    assert set(MODELS) <= set(models)
+    assert models["ollama.demo:latest"] == "ollama" != models["demo"]
 
 
-def test_it_chats(user: httpx2.Client) -> None:
-    whole = asked(user, "Hello! How are you?", temperature=0)
+def test_it_knows_what_runs_and_its_version(user: httpx2.Client) -> None:
+    assert "demo" in json.dumps(user.get("/ollama/api/ps").raise_for_status().json())
+    assert user.get("/ollama/api/version").raise_for_status().json()["version"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_chats(user: httpx2.Client, model: str) -> None:
+    whole = asked(user, model, "Hello! How are you?")
     text = whole["choices"][0]["message"]["content"]
-    chunks = streamed(user, "Hello! How are you?", temperature=0)
+    chunks = streamed(user, model, "Hello! How are you?")
     pieces = [chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks if chunk.get("choices")]
     assert text and len(pieces) > 3 and "".join(pieces) == text
 
 
-def test_an_answer_that_is_left_is_stopped(user: httpx2.Client, url: str, api_key: str) -> None:
-    body = {"model": MODEL, "messages": [{"role": "user", "content": "Tell me a story."}], "stream": True}
-    with user.stream(
-        "POST", "/api/chat/completions", json={**body, "ignore_eos": True, "max_tokens": 30_000}
-    ) as answer:
+@pytest.mark.parametrize("model", MODELS)
+def test_an_answer_that_is_left_is_stopped(user: httpx2.Client, url: str, api_key: str, model: str) -> None:
+    numbers = {"type": "array", "items": {"type": "integer"}, "minItems": 5000}
+    form = {"type": "json_schema", "json_schema": {"name": "numbers", "schema": numbers}}
+    body = {"model": model, "messages": [{"role": "user", "content": "Count."}], "stream": True, "max_tokens": 20_000}
+    with user.stream("POST", "/api/chat/completions", json={**body, "response_format": form}) as answer:
         next(answer.iter_lines())
+        assert number_of_running(url, api_key) == 1
     deadline = time.monotonic() + 30
     while running := number_of_running(url, api_key):
         assert time.monotonic() < deadline, running
@@ -142,10 +156,27 @@ def number_of_running(url: str, api_key: str) -> float:
     return sum(float(line.split()[-1]) for line in metrics.splitlines() if line.startswith("tis_num_requests_running"))
 
 
-def test_it_shows_a_picture(user: httpx2.Client) -> None:
+@pytest.mark.parametrize("model", MODELS)
+def test_the_model_calls_a_tool(user: httpx2.Client, model: str) -> None:
+    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    function = {"name": "get_weather", "description": "Get the weather in a city", "parameters": city}
+    tools = [{"type": "function", "function": function}]
+    answer = asked(user, model, "Bagaimana cuaca di Bandung?", tools=tools)["choices"][0]
+    [call] = answer["message"]["tool_calls"]
+    assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("get_weather", {"city": "Bandung"})
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_shows_a_picture(user: httpx2.Client, model: str) -> None:
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PICTURE}"}}
-    seen = asked(user, [{"type": "text", "text": "What colour is this picture?"}, picture], temperature=0)
+    seen = asked(user, model, [{"type": "text", "text": "What colour is this picture?"}, picture])
     assert "red" in seen["choices"][0]["message"]["content"].lower()
+
+
+def test_it_makes_vectors_by_the_connection_of_ollama(user: httpx2.Client) -> None:
+    body = {"model": "ollama.demo-embedding:latest", "input": ["kopi susu", "coffee"]}
+    made = user.post("/ollama/api/embed", json=body).raise_for_status().json()
+    assert [len(one) for one in made["embeddings"]] == [128, 128]
 
 
 def test_it_asks_a_file_whose_vectors_this_server_makes(user: httpx2.Client) -> None:
@@ -164,11 +195,12 @@ def test_it_asks_a_file_whose_vectors_this_server_makes(user: httpx2.Client) -> 
         "/api/v1/retrieval/query/collection", json={"collection_names": [identity], "query": "hot coffee", "k": 1}
     )
     assert "mug warmer" in json.dumps(found.raise_for_status().json())
-    answer = asked(user, "What keeps coffee hot?", files=[{"type": "collection", "id": identity}])
+    answer = asked(user, "demo", "What keeps coffee hot?", files=[{"type": "collection", "id": identity}])
     assert answer["choices"][0]["message"]["content"]
 
 
 def test_a_person_chats_in_a_browser(webui: str, user: httpx2.Client) -> None:
+    """With the model of each connection."""
     token = user.headers["authorization"].removeprefix("Bearer ")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -177,11 +209,13 @@ def test_a_person_chats_in_a_browser(webui: str, user: httpx2.Client) -> None:
         page.evaluate("token => localStorage.setItem('token', token)", token)
         page.goto(webui, wait_until="domcontentloaded")
         page.get_by_text("Okay, Let's Go!").click(timeout=60_000)  # what is new, shown once
-        page.locator("#chat-input").click()
-        page.keyboard.type("Hello! How are you?")
-        page.keyboard.press("Enter")
-        page.wait_for_function(
-            "() => [...document.querySelectorAll('.chat-assistant')].some(one => one.innerText.trim().length > 10)",
-            timeout=90_000,
-        )
+        for model in MODELS:
+            page.goto(f"{webui}/?models={model}", wait_until="domcontentloaded")
+            page.locator("#chat-input").click(timeout=60_000)
+            page.keyboard.type("Hello! How are you?")
+            page.keyboard.press("Enter")
+            page.wait_for_function(
+                "() => [...document.querySelectorAll('.chat-assistant')].some(one => one.innerText.trim().length > 10)",
+                timeout=90_000,
+            )
         browser.close()

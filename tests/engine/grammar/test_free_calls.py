@@ -14,7 +14,7 @@ from tests.engine.text.model_formats import FORMATS, tokenizer_of
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.grammar.constraint import TokenConstraint
 from tis.engine.grammar.grammar import CallableTool, Grammar, marked_calls_grammar
-from tis.engine.grammar.tool_input import MAX_INPUTS, input_parameters
+from tis.engine.grammar.tool_input import MAX_INPUTS, InputFormat, input_parameters
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.errors import GenerationFailed
 
@@ -122,9 +122,9 @@ def constraint_of(name: str, tools: tuple[CallableTool, ...] = TOOLS) -> TokenCo
     return TokenConstraint(compiler.compile(grammar), None, sorted(ours.eos_ids), ours.vocabulary_size)
 
 
-def follows(name: str, text: str) -> bool:
+def follows(name: str, text: str, tools: tuple[CallableTool, ...] = TOOLS) -> bool:
     ours = tokens_of(name)
-    constraint = constraint_of(name)
+    constraint = constraint_of(name, tools)
     for token_id in ours.encode_raw(text, adds_special_tokens=False):
         allowed = constraint.allowed(lambda: 0, may_end=True)
         if allowed is not None and not allowed[token_id]:
@@ -161,6 +161,32 @@ def test_text_is_free_before_and_behind_calls(name: str) -> None:
 def test_glm_may_write_calls_without_line_breaks() -> None:
     for case in GOOD:
         assert follows("glm", glm(*case, line="")), case
+
+
+@pytest.mark.parametrize(
+    ("form", "good", "bad"),
+    [
+        (InputFormat("regex", "(?s:.*)"), ["", "a", "a\n", "\n", "a</parameter>b", "a/b\n\nc"], ["a\n</parameter>\nb"]),
+        (InputFormat("regex", r"[a-z/\n]+"), ["a", "a\n", "a/\n\nb"], ["", "A", "a</parameter>b"]),
+        (
+            InputFormat("lark", "start: LINE+\nLINE: /[^\\n]*\\n/"),
+            ["a\n", "\n", "a</parameter>\nb\n"],
+            ["", "a", "a\nb"],
+        ),
+        (
+            InputFormat("lark", 'start: (LINE "\\n")* LINE\nLINE: /[^\\n]+/'),
+            ["a", "a\nb"],
+            ["", "a\n", "a\n</parameter>\nb"],
+        ),
+    ],
+    ids=str,
+)
+def test_a_text_that_takes_line_breaks_ends_where_the_line_of_its_tag_begins(
+    form: InputFormat, good: list[str], bad: list[str]
+) -> None:
+    run = CallableTool("run", input_parameters(form), "tools.0")
+    assert [text for text in good if not follows("xml", xml("run", {"input": text}), (run,))] == []
+    assert [text for text in bad if follows("xml", xml("run", {"input": text}), (run,))] == []
 
 
 def test_a_schema_that_tags_cannot_hold_is_not_enforced_between_them() -> None:

@@ -31,6 +31,7 @@ def rows() -> Iterator[Row]:
     yield from _fields()
     yield from _blocks()
     yield from _tools()
+    yield from _changes()
     for name, body in {"nothing": {}, "a list": [], "no messages": {"model": "demo", "max_tokens": 2}}.items():
         yield post(name, 400, MESSAGES, body)
         yield post(name, 400, COUNT, body)
@@ -134,6 +135,32 @@ def _blocks() -> Iterator[Row]:
         history = [HELLO, {"role": "assistant", "content": blocks}, HELLO]
         yield message(f"of the assistant: {name}", (200, 400), messages=history)
         yield message(f"of the assistant, last: {name}", (200, 400), messages=history[:2])
+
+
+def _changes() -> Iterator[Row]:
+    """Of tools by messages of the system, and compactions of clients."""
+
+    def added(number: int) -> Any:
+        definition = {"name": f"f{number}", "input_schema": {"type": "object"}}
+        return {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": definition}}
+
+    def of_system(*blocks: Any) -> list[dict[str, Any]]:
+        return [HELLO, {"role": "system", "content": list(blocks)}]
+
+    many = [[HELLO, *({"role": "system", "content": [added(n * 100 + m) for m in range(100)]} for n in range(100))]]
+    yield message("10,000 tools added", 400, messages=many[0])
+    yield message("one tool added 10,000 times", (200, 400), messages=[HELLO, *of_system(*[added(1)] * 100) * 100])
+    for tool in (5, {}, {"type": "tool_reference", "name": ["f"]}, {"type": "tool_definition", "definition": _CALL}):
+        yield message(
+            f"a tool added: {str(tool)[:20]}", 400, messages=of_system({"type": "tool_addition", "tool": tool})
+        )
+    removal = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "\ud800"}}
+    yield message("a tool with half a surrogate removed", 400, messages=of_system(removal))
+    for content, statuses in ({"a": 1}, 400), ([_CALL], 400), ("", 200), ("x" * 300_000, (200, 400)):
+        given = [{"role": "assistant", "content": [{"type": "compaction", "content": content}]}, HELLO]
+        yield message(f"compacted to {str(content)[:16]}", statuses, messages=given)
+    changes = [{"type": "compaction", "content": "x", "tool_changes": [{"type": "compaction", "content": "y"}] * 300}]
+    yield message("a compaction in a compaction", 400, messages=[{"role": "assistant", "content": changes}, HELLO])
 
 
 def _tools() -> Iterator[Row]:

@@ -13,6 +13,12 @@ def ollama_chat(name: str, statuses: int | tuple[int, ...], **fields: Any) -> Ro
     return Row(f"ollama: {name}", codes(statuses), "POST", _CHAT, body)
 
 
+def context_of_bytes(data: bytes) -> list[int]:
+    """As the server writes one."""
+    data = b"tis" + data
+    return [int.from_bytes(data[at : at + 3].ljust(3), "big") for at in range(0, len(data), 3)]
+
+
 def rows() -> Iterator[Row]:
     yield from _floods()
     yield from _values()
@@ -35,6 +41,16 @@ def _floods() -> Iterator[Row]:
     yield post(
         "a context of 200,000 tokens", 400, _GENERATE, {"model": "demo", "prompt": "x", "context": [1] * 200_000}
     )
+    for name, context in {
+        "32,768 numbers": [1] * 32_768,
+        "brackets": context_of_bytes(b"[" * 90_000),
+        "two roles nobody knows": context_of_bytes(b'[{"role":"robot","content":"x"},{"role":["a"],"content":"x"}]'),
+        "half a surrogate": context_of_bytes(b'[{"role":"user","content":"\\ud800"}]'),
+    }.items():
+        yield post(f"a context of {name}", 400, _GENERATE, {"model": "demo", "prompt": "x", "context": context})
+    messages = b"[" + b",".join([b'{"role":"user","content":""}'] * 3000) + b"]"
+    body = {"model": "demo", "prompt": "x", "context": context_of_bytes(messages), "options": {"num_predict": 1}}
+    yield post("a context of 3,000 messages", (200, 400), _GENERATE, body)
     yield post("5,000 texts", 400, "/api/embed", {"model": "demo", "input": ["x"] * 5000})
 
 

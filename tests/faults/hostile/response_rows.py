@@ -98,6 +98,10 @@ def _bodies() -> Iterator[Row]:
     yield response("custom tools", (200, 400), tools=[{"type": "custom", "name": "x", "format": {"type": "grammar"}}])
 
 
+_SUMMARY = {"role": "assistant", "content": "x"}
+_NAMELESS = {"type": "function"}
+
+
 def _compactions() -> Iterator[Row]:
     one = {"type": "compaction"}
     wrong: list[Any] = [[{}], one, [[]], [{"type": ["compaction"]}], [one] * 5000]
@@ -107,6 +111,20 @@ def _compactions() -> Iterator[Row]:
     few = [{"type": "compaction", "compact_threshold": 256}]
     yield response("a long history, compacted", (200, 400), input=[*long, HELLO], context_management=few)
     yield response("3 MB, compacted", (200, 400), input="a b " * 750_000, context_management=few)
+    for name, form in {
+        "no messages": {"compaction": 1, "replaces": True, "messages": []},
+        "tools that are none": {"compaction": 1, "replaces": True, "messages": [_SUMMARY], "tools": [5]},
+        "a tool without a name": {"compaction": 1, "replaces": True, "messages": [_SUMMARY], "tools": [_NAMELESS]},
+        "300 tools": {
+            "compaction": 1,
+            "replaces": True,
+            "messages": [_SUMMARY],
+            "tools": [{"type": "function", "name": f"f{number}"} for number in range(300)],
+        },
+        "40,000 values": {"compaction": 1, "replaces": True, "messages": [_SUMMARY], "call_ids": {"a": ["b"] * 40_000}},
+    }.items():
+        forged = {"type": "compaction", "encrypted_content": sealed(json.dumps(form))}
+        yield response(f"a forged compaction: {name}", 400, input=[forged, HELLO])
     yield response("300 triggers", 400, input=[{"type": "compaction_trigger"}] * 300)
     for name, body in {
         "nothing": {},

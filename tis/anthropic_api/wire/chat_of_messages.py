@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from tis.anthropic_api.wire.message_history import MessageHistory
 from tis.anthropic_api.wire.message_tools import ChatTools, chat_tools_of
-from tis.anthropic_api.wire.messages_request import MessagesRequest, OutputFormat, Thinking
+from tis.anthropic_api.wire.messages_request import InputMessage, MessagesRequest, OutputFormat, Thinking
+from tis.anthropic_api.wire.tool_changes import ADDITION, REMOVAL, ToolsInEffect
 from tis.errors import BadRequest
 from tis.http.error_handlers import bad_request_from
 from tis.openai_api.wire.chat_request import ChatRequest
@@ -90,13 +91,16 @@ def chat_of_messages(body: MessagesRequest, *, max_context: int | None = None) -
 
     `max_context`: clients that know only Anthropic's models wish for more tokens than others have.
     """
-    history = MessageHistory()
+    history = MessageHistory(ToolsInEffect(body.tools or ()))
     history.add_system(body.system, "system")
-    for number, message in enumerate(body.messages or ()):
-        history.add(message, f"messages.{number}")
+    given = body.messages or ()
+    last_of_user = max((number for number, one in enumerate(given) if one.role == "user"), default=-1)
+    for number, message in enumerate(given):
+        is_cleared = message.role == "system" and message.clear_at == "next_user_message" and number < last_of_user
+        history.add(_cleared(message) if is_cleared else message, f"messages.{number}")
     continues = history.end()
     messages, message_places = history.as_chat()
-    tools = chat_tools_of(body)
+    tools = chat_tools_of(body, history.tools)
     places = RequestPlaces(message_places, tools.places)
     fields: dict[str, Any] = {
         "model": body.model,
@@ -115,7 +119,25 @@ def chat_of_messages(body: MessagesRequest, *, max_context: int | None = None) -
     chat = chat.model_copy(update=_beyond_the_limits_of_chats(body, tools))
     shows_thinking = not (body.thinking and body.thinking.display == "omitted")
     stops = body.stop_sequences or ()
-    return ConvertedMessages(chat, body.max_tokens, places, stops, shows_thinking, tuple(history.ignored))
+    ignored = (*history.ignored, *(("tools.type",) if tools.has_search else ()))
+    return ConvertedMessages(chat, body.max_tokens, places, stops, shows_thinking, ignored)
+
+
+def _cleared(message: InputMessage) -> InputMessage:
+    """Of its blocks, those that change the tools stay in effect."""
+    blocks = message.content if isinstance(message.content, list) else []
+    return message.model_copy(update={"content": [one for one in blocks if one.type in (ADDITION, REMOVAL)]})
+
+
+def _effort_of_turn(messages: Sequence[InputMessage]) -> str | None:
+    """What a message of the system asks for since the user has said something."""
+    for message in reversed(messages):
+        if message.role == "system" and message.output_config and message.output_config.effort:
+            return message.output_config.effort
+        blocks = message.content if isinstance(message.content, list) else ()
+        if message.role == "user" and not (blocks and all(one.type == "tool_result" for one in blocks)):
+            return None
+    return None
 
 
 def _beyond_the_limits_of_chats(body: MessagesRequest, tools: ChatTools) -> dict[str, Any]:
@@ -143,8 +165,9 @@ def _thinking(given: Thinking | None) -> dict[str, Any]:
 def _output(body: MessagesRequest) -> dict[str, Any]:
     config = body.output_config
     fields: dict[str, Any] = {}
-    if config and config.effort and not (body.thinking and body.thinking.type == "disabled"):
-        fields["reasoning_effort"] = config.effort
+    effort = _effort_of_turn(body.messages or ()) or (config.effort if config else None)
+    if effort and not (body.thinking and body.thinking.type == "disabled"):
+        fields["reasoning_effort"] = effort
     if form := (config.format if config else None) or body.output_format:
         fields["response_format"] = _response_format(form)
     return fields

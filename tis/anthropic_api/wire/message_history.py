@@ -20,6 +20,7 @@ from tis.anthropic_api.wire.message_blocks import (
 )
 from tis.anthropic_api.wire.messages_request import InputMessage, MessageBlock
 from tis.anthropic_api.wire.thinking_signature import signed_thinking
+from tis.anthropic_api.wire.tool_changes import ADDITION, REMOVAL, ToolsInEffect
 from tis.errors import BadRequest
 
 # Claude Code puts it before its system prompt. It is for the bill of Anthropic, and differs from request to request: no
@@ -58,7 +59,8 @@ class HistoryMessage:
 
 
 class MessageHistory:
-    def __init__(self) -> None:
+    def __init__(self, tools: ToolsInEffect) -> None:
+        self.tools = tools
         self.ignored: dict[str, None] = {}  # the paths of what was dropped
         self._messages: list[HistoryMessage] = []
         self._names: dict[str, str] = {}  # of the tools that were called, by the ids of the calls
@@ -66,13 +68,20 @@ class MessageHistory:
 
     def add_system(self, content: str | Sequence[MessageBlock] | None, where: str) -> None:
         if isinstance(content, list):
-            content = [one for one in content if not (one.text or "").startswith(_BILLING)]
+            for number, block in enumerate(content):
+                if block.type in (ADDITION, REMOVAL):
+                    self.tools.change(block, f"{where}.{number}")
+            said = [one for one in content if one.type not in (ADDITION, REMOVAL)]
+            content = [one for one in said if not (one.text or "").startswith(_BILLING)]
         if text := text_of_blocks(content, where):
             self._grow("system", where).parts.append(PlacedPart(where, {"type": "text", "text": text}))
 
     def add(self, message: InputMessage, where: str) -> None:
         content = f"{where}.content"
-        if message.role == "system":
+        if message.content is None:
+            if message.role != "system" or message.output_config is None:
+                raise BadRequest(f"{content}: Field required", param=content, code="missing_required_parameter")
+        elif message.role == "system":
             self.add_system(message.content, content)
         elif message.role == "user":
             self._add_of_user(message.content, content)
@@ -150,10 +159,27 @@ class MessageHistory:
                 self._add_call(block, where)
             case "mcp_tool_result":
                 self._add_result(block, where)
+            case "compaction":
+                self._compact(block, where)
             case other if other in OF_USERS or other == "tool_result":
                 raise refused(f"{where}.type", f"blocks of type {other[:40]!r} are not supported in this role.")
             case other:  # of tools that run on Anthropic's servers: a conversation that began there goes on
                 self.ignored[f"messages.content.{other}"] = None
+
+    def _compact(self, block: MessageBlock, where: str) -> None:
+        """A summary takes the place of all before it, which clients may leave out. A failed one has no content."""
+        text = text_of_blocks(block.content, f"{where}.content")
+        if not text:
+            if block.encrypted_content:
+                raise refused(f"{where}.encrypted_content", "this server cannot read a compaction without its content.")
+            self.ignored["messages.content.compaction"] = None
+            return
+        self._messages = [one for one in self._messages if one.place == "system"]
+        self._waiting.clear()
+        summary = {"type": "text", "text": f"<summary>\n{text}\n</summary>"}
+        self._grow("user", where).parts.append(PlacedPart(where, summary))
+        for number, change in enumerate(block.tool_changes or ()):
+            self.tools.change(change, f"{where}.tool_changes.{number}")
 
     def _add_thinking(self, block: MessageBlock, where: str) -> None:
         if block.type == "thinking":

@@ -8,11 +8,12 @@ from typing import Any
 
 from tis.anthropic_api.wire.client_tools import CLIENT_TOOLS
 from tis.anthropic_api.wire.messages_request import MessagesRequest, MessageTool, MessageToolChoice, UrlMcpServer
+from tis.anthropic_api.wire.tool_changes import TOOLSET, PlacedTool, ToolsInEffect
 from tis.errors import BadRequest
 from tis.openai_api.wire.chat_request import FunctionTool, McpServerTool, Tool
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_TOOLSET = "mcp_toolset"
+_SEARCHES = "tool_search_tool_"  # the model sees all tools, so there is nothing to search
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +22,31 @@ class ChatTools:
     places: list[str]  # of each, in the request
     choice: Any
     parallel: bool | None
+    has_search: bool  # one on Anthropic's servers, which is left out
 
 
-def chat_tools_of(body: MessagesRequest) -> ChatTools:
-    given = body.tools or ()
-    toolsets = {one.mcp_server_name or "": (number, one) for number, one in enumerate(given) if one.type == _TOOLSET}
-    tools: list[Tool | McpServerTool] = []
-    places: list[str] = []
-    for number, one in enumerate(given):
-        if one.type != _TOOLSET:
-            tools.append(_function(one, f"tools.{number}"))
-            places.append(f"tools.{number}")
-    servers = body.mcp_servers or ()
-    for name, (number, _) in toolsets.items():
-        if name not in [server.name for server in servers]:
-            place = f"tools.{number}.mcp_server_name"
+def chat_tools_of(body: MessagesRequest, in_effect: ToolsInEffect) -> ChatTools:
+    given = in_effect.tools
+    toolsets = {one.tool.mcp_server_name or "": one for one in given if one.tool.type == TOOLSET}
+    functions = [one for one in given if one.tool.type != TOOLSET]
+    asked = [one for one in functions if not (one.tool.type or "").startswith(_SEARCHES)]
+    tools: list[Tool | McpServerTool] = [_function(one.tool, one.place) for one in asked]
+    places = [one.place for one in asked]
+    servers = [one for one in body.mcp_servers or () if one.name not in in_effect.removed_servers]
+    for name, toolset in toolsets.items():
+        if name not in [server.name for server in body.mcp_servers or ()]:
+            place = f"{toolset.place}.mcp_server_name"
             raise BadRequest(f"{place}: there is no MCP server {name[:64]!r} in mcp_servers.", param=place)
-    for number, server in enumerate(servers):
+    for number, server in enumerate(body.mcp_servers or ()):
+        if server not in servers:
+            continue
         allowed = _allowed_tools(server, toolsets.get(server.name))
         if allowed is None or allowed:
             tools.append(_mcp_server(server, allowed))
             places.append(f"mcp_servers.{number}")
     choice = body.tool_choice
     parallel = not choice.disable_parallel_tool_use if choice and choice.disable_parallel_tool_use is not None else None
-    return ChatTools(tools, places, _chosen(choice, tools), parallel)
+    return ChatTools(tools, places, _chosen(choice, tools), parallel, has_search=len(asked) < len(functions))
 
 
 def _function(tool: MessageTool, where: str) -> Tool:
@@ -86,18 +88,17 @@ def _mcp_server(server: UrlMcpServer, allowed: Sequence[str] | None) -> McpServe
     return McpServerTool.model_validate({name: value for name, value in fields.items() if value is not None})
 
 
-def _allowed_tools(server: UrlMcpServer, toolset: tuple[int, MessageTool] | None) -> list[str] | None:
+def _allowed_tools(server: UrlMcpServer, toolset: PlacedTool | None) -> list[str] | None:
     """The tools of a server that the model may call. None: all. Empty: none."""
     if toolset is None:
         given = server.tool_configuration
         return [] if given and given.enabled is False else given.allowed_tools if given else None
-    number, tool = toolset
-    configs = tool.configs or {}
-    if tool.default_config and tool.default_config.enabled is False:
+    configs = toolset.tool.configs or {}
+    if toolset.tool.default_config and toolset.tool.default_config.enabled is False:
         return [name for name, config in configs.items() if config.enabled]
     for name, config in configs.items():
         if config.enabled is False:
-            place = f"tools.{number}.configs"
+            place = f"{toolset.place}.configs"
             raise BadRequest(
                 f"{place}: to leave out {name[:64]!r}, set default_config.enabled to false and enable the others.",
                 param=place,

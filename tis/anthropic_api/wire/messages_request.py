@@ -48,44 +48,6 @@ class BlockSource(RequestModel):
     content: "Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | None" = None
 
 
-class MessageBlock(RequestModel):
-    """A block of content of any type."""
-
-    type: Name
-    text: Text | None = None
-    source: BlockSource | Text | None = None
-    title: Text | None = None
-    context: Text | None = None
-    citations: Any = None
-    # Calls and their results.
-    id: Name | None = None
-    name: Name | None = None
-    input: JsonObject | None = None
-    server_name: Name | None = None
-    tool_use_id: Name | None = None
-    # An object is a result of a tool that runs on Anthropic's servers, or an error of one.
-    content: "Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | JsonObject | None" = None
-    is_error: StrictBool | None = None
-    tool_name: Name | None = None
-    # Reasoning.
-    thinking: Text | None = None
-    signature: Medium | None = None
-    data: Medium | None = None
-    # Of the service, without a meaning here.
-    cache_control: Any = None
-    caller: Any = None
-    toolset_name: Any = None
-    transformations: Any = None
-
-
-BlockSource.model_rebuild()  # it has blocks
-
-
-class InputMessage(RequestModel):
-    role: Literal["user", "assistant", "system"]
-    content: Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)]
-
-
 class McpToolConfig(RequestModel):
     enabled: StrictBool | None = None
     defer_loading: Any = None
@@ -110,6 +72,66 @@ class MessageTool(RequestModel):
     max_characters: Any = None
 
 
+class ToolChange(RequestModel):
+    """What a `tool_addition` or a `tool_removal` is about."""
+
+    type: Name
+    name: Name | None = None
+    server_name: Name | None = None
+    definition: MessageTool | None = None
+
+
+class MessageBlock(RequestModel):
+    """A block of content of any type."""
+
+    type: Name
+    text: Text | None = None
+    source: BlockSource | Text | None = None
+    title: Text | None = None
+    context: Text | None = None
+    citations: Any = None
+    # Calls and their results.
+    id: Name | None = None
+    name: Name | None = None
+    input: JsonObject | None = None
+    server_name: Name | None = None
+    tool_use_id: Name | None = None
+    # An object is a result of a tool that runs on Anthropic's servers, or an error of one.
+    content: "Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | JsonObject | None" = None
+    is_error: StrictBool | None = None
+    tool_name: Name | None = None
+    # Of messages of the system, and of a compaction.
+    tool: ToolChange | None = None
+    tool_changes: "Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | None" = None
+    encrypted_content: Medium | None = None
+    # Reasoning.
+    thinking: Text | None = None
+    signature: Medium | None = None
+    data: Medium | None = None
+    # Of the service, without a meaning here.
+    cache_control: Any = None
+    caller: Any = None
+    toolset_name: Any = None
+    transformations: Any = None
+
+
+BlockSource.model_rebuild()  # it has blocks
+
+
+class SystemMessageConfig(RequestModel):
+    effort: ReasoningEffort = None
+
+
+class InputMessage(RequestModel):
+    role: Literal["user", "assistant", "system"]
+    content: Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | None = Field(
+        None, description="required but for a message of the system with `output_config`"
+    )
+    # Of the system: until when it is shown, and the effort of the turn that it stands in.
+    clear_at: Literal["next_user_message", "never"] | None = None
+    output_config: SystemMessageConfig | None = None
+
+
 class MessageToolChoice(RequestModel):
     type: Literal["auto", "any", "tool", "none"]
     name: Name | None = None
@@ -119,7 +141,7 @@ class MessageToolChoice(RequestModel):
 class Thinking(RequestModel):
     type: Literal["enabled", "adaptive", "between_tools", "disabled"]
     budget_tokens: Integer | None = None
-    display: Literal["summarized", "omitted"] | None = None
+    display: Literal["summarized", "omitted", "updates"] | None = None
 
 
 class OutputFormat(RequestModel):

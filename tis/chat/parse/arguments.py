@@ -145,6 +145,10 @@ class XmlArguments:
     def is_done(self) -> bool:
         return self.is_closed
 
+    @property
+    def value_has_begun(self) -> bool:
+        return bool(self._value)
+
     def begin(self, key: str) -> None:
         self.key, self._value, self._num_sent_of_value, self._nested = key, "", 0, None
 

@@ -135,7 +135,7 @@ class ToolCallsParser:
         if text[0] == "{":
             return JsonCallParser(tools, is_certain=self.is_certain)
         if self._config.tool_format == "hermes" and text.startswith(HEAD):
-            return XmlCallParser(tools)
+            return XmlCallParser(self._config)
         if self._config.tool_format == "glm":
             return GlmCallParser(self._config)
         if self._head_pattern and (head := self._head_pattern.match(text)):

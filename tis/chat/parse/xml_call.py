@@ -64,8 +64,43 @@ class TaggedCallParser(ABC):
 
 
 class XmlCallParser(TaggedCallParser):
-    def __init__(self, tools: ToolSchemas) -> None:
-        super().__init__(tools, _PARAMETER_END)
+    """The tag that ends a value stands on a line of its own. Inside a line it may be a part of the value, or a small
+    model forgot the line break: what follows it tells.
+    """
+
+    def __init__(self, config: ParserConfig) -> None:
+        super().__init__(config.tools, _PARAMETER_END)
+        self._behind_value = (_PARAMETER, _END, *config.call_ends)
+        self._num_of_value = 0  # characters of the waiting text that are of the value, with tags in them
+
+    def _read_value(self, arguments: XmlArguments) -> bool:
+        at = self._waiting.find(_PARAMETER_END, self._num_of_value)
+        if at < 0:
+            ends = (_PARAMETER_END, f"\n{_PARAMETER_END}")
+            self._add(arguments, len(self._waiting) - longest_beginning(self._waiting, ends))
+            return False
+        behind = at + len(_PARAMETER_END)
+        is_line = self._waiting[:at].endswith("\n") and (at > 1 or arguments.value_has_begun)
+        is_end = is_line or self._ends_value(self._waiting[behind:].lstrip(_BLANKS))
+        if is_end is None:
+            return False
+        if is_end:
+            self._add(arguments, at)
+            self._waiting = self._waiting[len(_PARAMETER_END) :]
+            arguments.end()
+        else:
+            self._num_of_value = behind
+        return True
+
+    def _ends_value(self, following: str) -> bool | None:
+        """None while that is not certain."""
+        if following.startswith(self._behind_value):
+            return True
+        return None if not following or may_become(following, self._behind_value) else False
+
+    def _add(self, arguments: XmlArguments, end: int) -> None:
+        arguments.add(visible(self._waiting[:end]))
+        self._waiting, self._num_of_value = self._waiting[end:], 0
 
     def _read_name(self) -> bool:
         name = self._tag(HEAD)

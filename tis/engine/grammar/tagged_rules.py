@@ -8,7 +8,7 @@ from tis.engine.grammar.grammar import CallableTool
 from tis.engine.grammar.json_rules import schema_text
 from tis.engine.grammar.lark import TokenIds, marker, quoted, text_until_rule
 from tis.engine.grammar.schema_types import types_of
-from tis.engine.grammar.tool_input import input_format_of
+from tis.engine.grammar.tool_input import InputFormat, input_format_of
 
 BREAK = '("\\n")?'  # GLM 4.5 and 4.6 write line breaks, 4.7 does not
 _DESCRIBES_OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
@@ -120,12 +120,19 @@ def tagged_call_rules(name: str, tool: CallableTool, tags: CallTags, token_ids: 
     return [f"{name}: {before} {' '.join(arguments)} {after}", *rules]
 
 
+def _input_rules(rule: str, form: InputFormat, value_end: str, token_ids: TokenIds) -> list[str]:
+    """An expression that takes line breaks would take the end, too, if that were a rule behind it."""
+    if form.syntax == "regex" and value_end not in token_ids:
+        return [f"{rule}[suffix={quoted(value_end)}]: {form.rules().removeprefix('start: ')}"]
+    return [f"{rule}: {rule}_text {marker(value_end, token_ids)}", f"{rule}_text: %lark {{\n{form.rules()}\n}}"]
+
+
 def _value_rules(
     rule: str, tool: CallableTool, argument: str, schema: Mapping[str, Any], value_end: str, token_ids: TokenIds
 ) -> list[str]:
     end, parameters = marker(value_end, token_ids), tool.parameters
     if form := input_format_of(parameters):
-        return [f"{rule}: {rule}_text {end}", f"{rule}_text: %lark {{\n{form.rules()}\n}}"]
+        return _input_rules(rule, form, value_end, token_ids)
     if "string" not in types_of(parameters, argument):
         definitions = {one: parameters[one] for one in _DEFINITIONS if one in parameters}
         return [f"{rule}: %json {schema_text({**definitions, **schema})} {end}"]

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -27,6 +28,7 @@ from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.ollama_api.routes.model_names import served
 from tis.ollama_api.wire.begin_raw import begin_raw
 from tis.ollama_api.wire.chat_fields import GenerationFields, OllamaChatRequest, OllamaGenerateRequest
+from tis.ollama_api.wire.generate_context import TextMessage, question
 from tis.ollama_api.wire.ollama_examples import CHAT_RESPONSES, GENERATE_RESPONSES
 from tis.ollama_api.wire.ollama_writer import (
     DIALECT,
@@ -38,7 +40,7 @@ from tis.ollama_api.wire.ollama_writer import (
     rfc3339,
     whole_answer,
 )
-from tis.ollama_api.wire.to_chat import as_chat_request, in_ollama_names, is_raw
+from tis.ollama_api.wire.to_chat import as_chat_request, earlier_messages, in_ollama_names, is_raw
 from tis.openai_api.routes.models import ApiOptions, OptionsDep, ServicesDep
 from tis.openai_api.wire.begin import AnswerForm, begin_chat
 from tis.openai_api.wire.chat_request import SESSION_ID, ChatRequest
@@ -128,10 +130,11 @@ class _Answering:
         self._services = services
         self._model_id = served(services.engine, body.model, options, "chat" if answers else None)
         self._is_large = is_large_body(request)
+        self._conversation: Sequence[TextMessage] = ()  # with the prompt, of `/api/generate`
 
     async def answer(self, sessions: Sessions, owner: str, session_id: str | None) -> Response:
         body, request = self._body, self._request
-        chat = await in_thread_if(self._is_large, lambda: as_chat_request(body))
+        chat, self._conversation = await in_thread_if(self._is_large, lambda: _converted(body))
         fingerprint = await in_thread_if(self._is_large, chat.fingerprint)
         resumable = bool(body.is_streamed or session_id)
         kind = "raw" if self._is_raw else self._kind
@@ -202,6 +205,7 @@ class _Answering:
             received_at=self._received_at,
             loaded_at=loaded_at,
             hides_thinking=self._body.think is False,
+            conversation=self._conversation,
         )
         return AnswerForm(DIALECT, f"ollama-{uuid.uuid4().hex}", state, OllamaWriter)
 
@@ -218,3 +222,10 @@ class _Answering:
     async def _with_ignored(self, answer: Response, no_effect: tuple[str, ...]) -> Response:
         body: GenerationFields = self._body
         return await name_ignored(answer, self._request, body, self._services.engine, self._model_id, no_effect)
+
+
+def _converted(body: OllamaChatRequest | OllamaGenerateRequest) -> tuple[ChatRequest, Sequence[TextMessage]]:
+    chat = as_chat_request(body)
+    if not isinstance(body, OllamaGenerateRequest) or body.raw:
+        return chat, ()
+    return chat, [*earlier_messages(body), question(body.prompt or "", has_images=bool(body.images))]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, TypeAdapter, ValidationError
 
 from tis.bounds import MaxItems
+from tis.ollama_api.wire.generate_context import MAX_CONTEXT
 from tis.ollama_api.wire.ollama_examples import CHAT_BODIES, GENERATE_BODIES
 from tis.openai_api.wire.fields import (
     MAX_CALLS,
@@ -22,7 +23,6 @@ from tis.openai_api.wire.fields import (
 from tis.openai_api.wire.slices import next_slice, num_in_lists
 
 _MAX_STOPS = 16
-_MAX_CONTEXT = 131_072
 _LISTS = ("images", "tool_calls")
 
 
@@ -136,10 +136,12 @@ class OllamaGenerateRequest(GenerationFields):
     system: Text | None = None
     images: Images | None = None
     raw: StrictBool | None = Field(None, description="the prompt goes to the model as it is, without a chat template")
+    context: Annotated[list[Integer], MaxItems(MAX_CONTEXT)] | None = Field(
+        None, description="that of the last answer, which makes this prompt the next one of its conversation"
+    )
     # Refused by name, unless they are empty.
     suffix: Text | None = None
     template: Text | None = None
-    context: Annotated[list[Integer], MaxItems(_MAX_CONTEXT)] | None = None
 
     model_config = ConfigDict(json_schema_extra={"examples": GENERATE_BODIES})
 

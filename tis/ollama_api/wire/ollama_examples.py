@@ -84,9 +84,10 @@ CHAT_RESPONSES = _answers(
     ],
     {**_HEAD, **_message("Halo!"), "done": True, **_DURATIONS},
 )
+_CONTEXT = {"context": [7629171, 5995298, 7499628, 6627898]}  # the first numbers of one
 GENERATE_RESPONSES = _answers(
-    [{**_HEAD, "response": "Halo!", "done": False}, {**_HEAD, "response": "", "done": True, **_DURATIONS}],
-    {**_HEAD, "response": "Halo!", "done": True, **_DURATIONS},
+    [{**_HEAD, "response": "Halo!", "done": False}, {**_HEAD, "response": "", "done": True, **_DURATIONS, **_CONTEXT}],
+    {**_HEAD, "response": "Halo!", "done": True, **_DURATIONS, **_CONTEXT},
 )
 TAGS_RESPONSES: Responses = {200: ok_example({"models": [_LISTED]})}
 PS_RESPONSES: Responses = {

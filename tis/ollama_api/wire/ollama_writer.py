@@ -24,6 +24,7 @@ from tis.errors import GenerationFailed, ServiceError, error_with_code
 from tis.http.error_handlers import error_body, internal_error
 from tis.http.event_stream import Framing
 from tis.json_bytes import json_bytes
+from tis.ollama_api.wire.generate_context import TextMessage, context_of
 from tis.openai_api.wire.chat_writer import logprob_entry
 from tis.streaming.stores.store import Event
 
@@ -33,9 +34,16 @@ _TEXT = "\0text\0"  # stands for the text while a line is made into a template
 
 
 def ollama_writer_state(
-    kind: Kind, model: str, *, received_at: int, loaded_at: int, hides_thinking: bool
+    kind: Kind,
+    model: str,
+    *,
+    received_at: int,
+    loaded_at: int,
+    hides_thinking: bool,
+    conversation: Sequence[TextMessage] = (),
 ) -> dict[str, Any]:
-    """Times are nanoseconds since 1970. `loaded_at`: when the model was there."""
+    """Times are nanoseconds since 1970. `loaded_at`: when the model was there. `conversation`: the answer goes on with
+    it, and has it in its `context`."""
     return {
         "kind": kind,
         "model": model,
@@ -43,6 +51,7 @@ def ollama_writer_state(
         "loaded_at": loaded_at,
         "prepared_at": time.time_ns(),
         "hides_thinking": hides_thinking,
+        "conversation": list(conversation),
     }
 
 
@@ -55,6 +64,8 @@ class OllamaWriter:
         self._is_chat = state["kind"] == "chat"
         self._hides_thinking: bool = state["hides_thinking"]
         self._head = {"model": state["model"], "created_at": rfc3339(state["received_at"] / 1e9)}
+        self._conversation: Sequence[TextMessage] = state["conversation"]
+        self._answer: list[str] = []  # as far as it goes into the context
         self._around_text: dict[type, list[bytes]] = {}
         self._call: ToolCallStart | None = None
         self._arguments: list[str] = []
@@ -93,6 +104,7 @@ class OllamaWriter:
             "prompt_eval_duration": max(0, first_token_at - state["prepared_at"]),
             "eval_count": usage.num_made,
             "eval_duration": max(0, usage.ended_at - first_token_at),
+            **self._context(),
         }
         logprobs, self._logprobs = self._logprobs, []
         return [self._line({}, logprobs, done=True, more=last)]
@@ -111,6 +123,8 @@ class OllamaWriter:
         kind, text = type(part), part.text
         if kind is ReasoningDelta and self._hides_thinking:
             return []
+        if self._conversation and kind is TextDelta:
+            self._answer.append(text)
         if part.logprobs:
             return [self._line(_said(kind, text), part.logprobs)]
         return [self._text_line(kind, text)] if text else []
@@ -122,6 +136,13 @@ class OllamaWriter:
             line = self._line(_said(kind, _TEXT), ())
             around = self._around_text[kind] = line.split(encode_basestring(_TEXT).encode())
         return encode_basestring(text).encode().join(around)
+
+    def _context(self) -> dict[str, Any]:
+        if not self._conversation:
+            return {}
+        answer: TextMessage = {"role": "assistant", "content": "".join(self._answer)}
+        context = context_of([*self._conversation, answer])
+        return {} if context is None else {"context": context}
 
     def _end_of_call(self, is_cut: bool) -> Events:
         call, self._call = self._call, None

@@ -16,6 +16,7 @@ from tis.ollama_api.wire.chat_fields import (
     OllamaOptions,
     OllamaTool,
 )
+from tis.ollama_api.wire.generate_context import TextMessage, messages_of_context
 from tis.openai_api.wire.chat_request import ChatRequest, FunctionTool, Tool
 
 _EFFORTS = ("low", "medium", "high", "max")
@@ -27,7 +28,6 @@ _IMAGE = re.compile(r"messages\.(\d+)\.content\.(\d+)")
 _NOT_SUPPORTED: Mapping[str, str] = {
     "suffix": "this server has no template that fills in the middle",
     "template": "the chat template of the model is used",
-    "context": "send the conversation to /api/chat",
 }
 _NOT_WITH_RAW = ("template", "system", "context", "images", "suffix")
 
@@ -36,7 +36,10 @@ def as_chat_request(body: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
     """Raises BadRequest in Ollama's names. Takes long if the body is large."""
     if isinstance(body, OllamaGenerateRequest):
         _refuse_unsupported(body)
-        messages = _prompt_messages(body)
+        messages: list[Any] = [
+            *earlier_messages(body),
+            {"role": "user", "content": _content(body.prompt or "", body.images)},
+        ]
         tools: Sequence[OllamaTool] = ()
     else:
         messages = _history(body.messages or ())
@@ -99,9 +102,13 @@ def _refuse_unsupported(body: OllamaGenerateRequest) -> None:
             raise BadRequest(f"{name} is not supported: {why}.", param=name, code="unsupported_parameter")
 
 
-def _prompt_messages(body: OllamaGenerateRequest) -> list[dict[str, Any]]:
-    system = [{"role": "system", "content": body.system}] if body.system else []
-    return [*system, {"role": "user", "content": _content(body.prompt or "", body.images)}]
+def earlier_messages(body: OllamaGenerateRequest) -> list[TextMessage]:
+    """What comes before the prompt. A new text of the system takes the place of that in the context."""
+    messages = messages_of_context(body.context) if body.context else []
+    if body.system:
+        said = [one for one in messages if one["role"] != "system"]
+        messages = [{"role": "system", "content": body.system}, *said]
+    return messages
 
 
 def _history(messages: Sequence[OllamaMessage]) -> list[dict[str, Any]]:

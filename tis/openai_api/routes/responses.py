@@ -31,7 +31,8 @@ from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.store.conversations import join_conversation, move_items_to_conversation
 from tis.openai_api.store.responses import MAX_HISTORY_BYTES, RESPONSE, ResponseStore
-from tis.openai_api.wire.begin import ResponseBeginning, read_history, start_run
+from tis.openai_api.wire.begin import start_run
+from tis.openai_api.wire.begin_response import ResponseBeginning
 from tis.openai_api.wire.examples import (
     CANCEL_RESPONSE_RESPONSES,
     COMPACT_RESPONSES,
@@ -42,6 +43,7 @@ from tis.openai_api.wire.examples import (
     RETRIEVE_RESPONSES,
 )
 from tis.openai_api.wire.ignored import name_ignored
+from tis.openai_api.wire.request_items import read_history
 from tis.openai_api.wire.response_request import CompactRequest, ResponseRequest, require_encodable
 from tis.openai_api.wire.sse import ResponseFraming, turn_behind
 from tis.streaming.session import Session

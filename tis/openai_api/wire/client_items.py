@@ -1,11 +1,12 @@
 """Validates the items of tools that the client runs: custom tools, and those of `CLIENT_TOOLS`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tis.errors import BadRequest
 from tis.openai_api.store.items import Item
 from tis.openai_api.wire.client_tools import MAX_COMMANDS, OF_CALLS, OF_OUTPUTS, call_as_function, output_as_function
+from tis.openai_api.wire.compacted_context import COMPACTION, tools_in
 from tis.openai_api.wire.fields import MAX_TOOLS
 from tis.openai_api.wire.namespaces import namespace_of
 from tis.openai_api.wire.response_request import require_text
@@ -47,18 +48,27 @@ def checked_client_item(item: Mapping[str, Any], where: str) -> Item:
     return {"type": kind, "call_id": call_id, "output": output, "status": status}
 
 
-def as_function_items(items: Iterable[tuple[str, Item]]) -> list[tuple[str, Item]]:
-    """The output of a local shell names the id of its call where others name the `call_id`."""
+def as_function_items(items: Sequence[tuple[str, Item]]) -> list[tuple[str, Item]]:
     plain: list[tuple[str, Item]] = []
-    call_ids: dict[str, str] = {}
+    call_ids = call_ids_in(item for _, item in items)
     for where, item in items:
         if item["type"] in _CALLS:
-            call_ids[item.get("id", "")] = item["call_id"]
             item = call_as_function(item)
         elif item["type"] in _OUTPUTS:
             item = output_as_function({**item, "call_id": call_ids.get(item["call_id"], item["call_id"])})
         plain.append((where, item))
     return plain
+
+
+def call_ids_in(items: Iterable[Item]) -> dict[str, str]:
+    """By the id of the item, which the output of a local shell names where others name the `call_id`."""
+    call_ids: dict[str, str] = {}
+    for item in items:
+        if item["type"] == COMPACTION:
+            call_ids |= tools_in(item).call_ids
+        elif item["type"] in _CALLS and "id" in item:
+            call_ids[item["id"]] = item["call_id"]
+    return call_ids
 
 
 def _call_id(item: Mapping[str, Any], where: str) -> str:

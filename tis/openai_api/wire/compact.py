@@ -23,6 +23,7 @@ from tis.openai_api.wire.compacted_context import (
     REQUEST_OF_SUMMARY,
     ContextSplit,
     Message,
+    ToolContext,
     asking_for_summary,
     context_to_seal,
     plain_text,
@@ -64,6 +65,7 @@ class Compacting:
     prompt: ChatPrompt
     messages: Sequence[ChatMessage]  # the same as in the prompt, as clients send them
     num_instructions: int  # messages at the beginning that are of this request alone
+    tools: ToolContext = ToolContext()
     sampling: Mapping[str, Any] = field(default_factory=dict)  # of the answer
     grammar: Grammar | None = None
 
@@ -114,7 +116,8 @@ class Compacting:
         split, sizes, num_summary = await self._of_everything(limit)
         summary, spec = await self._summary(split, sizes, num_summary, None)
         behind = replace(split, system=()).compacted(self._to_seal(split), ())[1:]
-        return PreparedCompaction(spec, summary, context_to_seal(behind, 0, replaces=False), self.prompt, None)
+        sealing = context_to_seal(behind, 0, self.tools, replaces=False)
+        return PreparedCompaction(spec, summary, sealing, self.prompt, None)
 
     async def _of_everything(self, limit: int) -> tuple[ContextSplit, _MeasuredHead, int]:
         split = ContextSplit.of_everything(self.prompt.messages)
@@ -126,7 +129,8 @@ class Compacting:
 
     def _replacing(self, split: ContextSplit, said: Sequence[str]) -> dict[str, Any]:
         own = replace(split, system=[at for at in split.system if at >= self.num_instructions])
-        return context_to_seal(own.compacted(self._to_seal(own), said), own.summary_at, replaces=True)
+        kept = own.compacted(self._to_seal(own), said)
+        return context_to_seal(kept, own.summary_at, self.tools, replaces=True)
 
     def _to_seal(self, split: ContextSplit) -> Mapping[int, Message]:
         return {at: self.messages[at].model_dump(exclude_none=True) for at in (*split.system, *split.tail)}

@@ -1,12 +1,13 @@
 """What a compaction item holds: the messages that take the place of a longer conversation, and how they are chosen.
 
 They are the messages of the system, those of the user as far as there is room, the summary as the answer to these, and
-what the model has not answered yet. So roles alternate, as many chat templates demand.
+what the model has not answered yet. So roles alternate, as many chat templates demand. The tools that searches of the
+client have found lie beside them.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tis.errors import BadRequest, ServiceError
@@ -29,10 +30,26 @@ _ROLES = (*_SYSTEM_ROLES, "user", "assistant", "tool")
 _FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "name"})
 _NOT_FOR_THE_MODEL = ("mcp_list_tools", "mcp_approval_request")  # the server needs them still
 _MAX_BYTES = 16 * 2**20  # of one item
-_MAX_VALUES = 20_000  # a body may have many items
+_MAX_VALUES = 30_000  # a body may have many items
+# Of the tools in it.
+_MAX_TOOL_BYTES, _MAX_TOOL_VALUES = 2**18, 10_000
 _REPLACING = '{"compaction":1,"replaces":true,"'
 _START_CHARS = len(sealed(_REPLACING))
 Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What the next request needs to know of tools, beside the messages."""
+
+    found: Sequence[Mapping[str, Any]] = ()  # by searches of the client, as these have them
+    call_ids: Mapping[str, str] = field(default_factory=dict)  # by the id of the item, which outputs may name instead
+
+    def to_seal(self, messages: Sequence[Message]) -> dict[str, Any]:
+        open_calls = {call["id"] for message in messages for call in message.get("tool_calls") or ()}
+        call_ids = {name: call_id for name, call_id in self.call_ids.items() if call_id in open_calls}
+        more = {"tools": _newest_tools(self.found), "call_ids": call_ids}
+        return {name: given for name, given in more.items() if given}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +135,33 @@ def without_media(message: Message) -> Message:
     return {**message, "content": "".join(part.get("text") or part.get("refusal") or "" for part in texts)}
 
 
-def context_to_seal(messages: Sequence[Message], summary_at: int, *, replaces: bool) -> dict[str, Any]:
+def context_to_seal(
+    messages: Sequence[Message], summary_at: int, tools: ToolContext, *, replaces: bool
+) -> dict[str, Any]:
     """`replaces`: the item takes the place of all that lies before it; else it goes on behind that."""
-    return {"messages": [dict(without_media(one)) for one in messages], "summary_at": summary_at, "replaces": replaces}
+    kept = [dict(without_media(one)) for one in messages]
+    return {"messages": kept, "summary_at": summary_at, "replaces": replaces, "beside": tools.to_seal(kept)}
+
+
+def _newest_tools(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    kept: list[Mapping[str, Any]] = []
+    num_bytes = num_values = 0
+    for tool in reversed(tools):
+        scanner = JsonScanner(_MAX_BYTES)
+        scanner.add(json.dumps(tool, ensure_ascii=False).encode(), is_last=True)
+        num_bytes += scanner.body.num_bytes
+        num_values += scanner.body.num_values
+        if num_bytes > _MAX_TOOL_BYTES or num_values > _MAX_TOOL_VALUES:
+            break
+        kept.append(tool)
+    return kept[::-1]
 
 
 def sealed_context(context: Mapping[str, Any], summary: str) -> str:
     messages, at = list(context["messages"]), context["summary_at"]
     messages[at] = {**messages[at], "content": summary or _NO_SUMMARY}
     form = {"compaction": 1, "replaces": context["replaces"], "messages": messages}  # in this order: see `_REPLACING`
+    form |= context["beside"]
     return sealed(json.dumps(form, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -150,6 +185,11 @@ def checked_compaction(item: Item, where: str) -> Item:
 def messages_in(item: Item) -> list[dict[str, Any]]:
     context = _context_in(item["encrypted_content"])
     return context["messages"] if context else []
+
+
+def tools_in(item: Item) -> ToolContext:
+    context = _context_in(item["encrypted_content"]) or {}
+    return ToolContext(context.get("tools", ()), context.get("call_ids", {}))
 
 
 def replaces_earlier(item: Item) -> bool:
@@ -202,7 +242,11 @@ def _context_in(encrypted_content: Any) -> dict[str, Any] | None:
         return None
     if not isinstance(context, dict) or context.get("compaction") != 1:
         return None
-    messages = context.get("messages")
+    messages, tools, call_ids = context.get("messages"), context.get("tools", []), context.get("call_ids", {})
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        return None
+    if not isinstance(call_ids, dict) or not all(isinstance(one, str) for one in call_ids.values()):
+        return None
     return context if isinstance(messages, list) and messages and all(map(_is_message, messages)) else None
 
 

@@ -22,7 +22,10 @@ _MAX_NAME_CHARS = 64
 _EFFORTS = ("reasoning_effort", "reasoning.effort", "output_config.effort")
 _VERBOSITIES = ("verbosity", "text.verbosity")
 # Values that ask for what the server does anyway.
-_AS_IT_IS: Mapping[str, Sequence[Any]] = {"service_tier": ("auto", "default", "standard_only")}
+_AS_IT_IS: Mapping[str, Sequence[Any]] = {
+    "service_tier": ("auto", "default", "standard_only"),
+    "speed": ("standard",),
+}
 
 
 async def name_ignored(

@@ -8,6 +8,7 @@ from tis.mcp_client.client import McpClient
 from tis.openai_api.settings import HOSTED_TOOLS
 from tis.openai_api.store.items import Item
 from tis.openai_api.wire.client_tools import CLIENT_TOOLS
+from tis.openai_api.wire.compacted_context import COMPACTION, tools_in
 from tis.openai_api.wire.fields import MAX_TOOLS
 from tis.openai_api.wire.namespaces import as_own_tool, name_in_namespace, with_members
 from tis.openai_api.wire.tools import hosted_as_server, requested_servers
@@ -36,6 +37,7 @@ class ResponseTools:
             shown = next(servers).shown if server.get("type") == "mcp" else _checked(tool, f"tools.{position}")
             self.shown.append(dict(tool) if tool.get("type") in _HOSTED else shown)
         searches = any(one["type"] == "tool_search" and one["execution"] == "client" for one in self.shown)
+        self.found: Sequence[Mapping[str, Any]] = ()  # by searches of the client
         self.namespaces: dict[str, tuple[str, str]] = {}  # and the names in them, of tools as the model knows them
         self.functions = [
             one
@@ -61,16 +63,29 @@ class ResponseTools:
 
     def add_found(self, items: Iterable[tuple[str, Item]]) -> None:
         """Adds the tools that the client found in a search; the newest of each name counts."""
+        shown: dict[tuple[str, Any], Mapping[str, Any]] = {}
         found: dict[str, dict[str, Any]] = {}
         for where, item in items:
-            for position, tool in enumerate(item["tools"] if item["type"] == "tool_search_output" else ()):
+            for position, given in enumerate(_tools_in(item)):
                 place = f"{where}.tools.{position}"
-                for own in self._alone(_checked(tool, place), place):
+                tool = _checked(given, place)
+                identity = tool["type"], tool.get("name")
+                shown.pop(identity, None)  # it goes to the end, where the newest are
+                shown[identity] = tool
+                for own in self._alone(tool, place):
                     if one := _as_chat_tool(own):
                         found[name_of(one)] = one
+        self.found = list(shown.values())
         self.functions = [*(one for one in self.functions if name_of(one) not in found), *found.values()]
         if len(self.functions) > MAX_TOOLS:
             raise BadRequest(f"input: searches found more than {MAX_TOOLS} tools.", param="input")
+
+
+def _tools_in(item: Item) -> Sequence[Mapping[str, Any]]:
+    if item["type"] == COMPACTION:
+        return tools_in(item).found
+    tools: Sequence[Mapping[str, Any]] = item["tools"] if item["type"] == "tool_search_output" else ()
+    return tools
 
 
 def name_of(tool: Mapping[str, Any]) -> str:
