@@ -17,7 +17,7 @@ _MARGIN = 4 * HOP  # quiet before and after
 
 
 @dataclass(frozen=True)
-class Recording:
+class VoiceSample:
     sentence: ReadSentence
     samples: Any  # float32 at SAMPLE_RATE, whole frames
     durations: tuple[int, ...]  # frames of each letter
@@ -39,10 +39,10 @@ def record(path: Path, read: Sequence[ReadSentence]) -> None:
     numpy.savez_compressed(path, **arrays)
 
 
-def recordings(path: Path, read: Sequence[ReadSentence]) -> list[Recording]:
+def recordings(path: Path, read: Sequence[ReadSentence]) -> list[VoiceSample]:
     arrays = numpy.load(path)
     return [
-        Recording(
+        VoiceSample(
             sentence,
             arrays[f"{sentence.name}.samples"].astype(numpy.float32) / 32767,
             tuple(int(frames) for frames in arrays[f"{sentence.name}.durations"]),
@@ -52,11 +52,11 @@ def recordings(path: Path, read: Sequence[ReadSentence]) -> list[Recording]:
     ]
 
 
-def recording(spoken: Spoken) -> Recording:
+def recording(spoken: Spoken) -> VoiceSample:
     samples = numpy.pad(spoken.samples, (_MARGIN, _MARGIN))
     samples = numpy.pad(samples, (0, -len(samples) % HOP))
     samples = samples * (_LOUDNESS / numpy.abs(samples).max())
-    return Recording(spoken.sentence, samples, _durations(spoken, len(samples) // HOP))
+    return VoiceSample(spoken.sentence, samples, _durations(spoken, len(samples) // HOP))
 
 
 def _durations(spoken: Spoken, frames: int) -> tuple[int, ...]:

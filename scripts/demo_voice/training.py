@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from scripts.demo_voice.architecture import HOP, SEED
 from scripts.demo_voice.critics import MEL_BANDS, SoundCritics, SoundSpectra
-from scripts.demo_voice.recordings import Recording
+from scripts.demo_voice.recordings import VoiceSample
 from scripts.demo_voice.texts import voices
 
 _BATCH = 32
@@ -58,7 +58,7 @@ class Readings:
         )
 
 
-def readings(recorded: Sequence[Recording], tokenizer: Any, device: str) -> Readings:
+def readings(recorded: Sequence[VoiceSample], tokenizer: Any, device: str) -> Readings:
     ids = [torch.tensor(tokenizer(one.sentence.text).input_ids) for one in recorded]
     durations = [torch.tensor(one.durations) for one in recorded]
     for one, own, lasting in zip(recorded, ids, durations, strict=True):
