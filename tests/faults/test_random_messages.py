@@ -95,8 +95,8 @@ class RandomMessages:
             return {"role": role, "content": one.choice(TEXTS)}
         if role == "system" and one.random() < 0.5:
             changes = [self._tool_change() for _ in range(one.randrange(3))]
-            more: dict[str, Any] = one.choice([{}, {"clear_at": "next_user_message"}, {"output_config": {"effort": "low"}}])
-            return {"role": role, "content": changes, **more}
+            more: list[dict[str, Any]] = [{}, {"clear_at": "next_user_message"}, {"output_config": {"effort": "low"}}]
+            return {"role": role, "content": changes, **one.choice(more)}
         return {"role": role, "content": [self._block(role) for _ in range(one.randrange(4))]}
 
     def _block(self, role: str) -> dict[str, Any]:

@@ -156,7 +156,9 @@ def _changes() -> Iterator[Row]:
         )
     removal = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "\ud800"}}
     yield message("a tool with half a surrogate removed", 400, messages=of_system(removal))
-    for content, statuses in ({"a": 1}, 400), ([_CALL], 400), ("", 200), ("x" * 300_000, (200, 400)):
+    contents: list[tuple[Any, int | tuple[int, ...]]]
+    contents = [({"a": 1}, 400), ([_CALL], 400), ("", 200), ("x" * 300_000, (200, 400))]
+    for content, statuses in contents:
         given = [{"role": "assistant", "content": [{"type": "compaction", "content": content}]}, HELLO]
         yield message(f"compacted to {str(content)[:16]}", statuses, messages=given)
     changes = [{"type": "compaction", "content": "x", "tool_changes": [{"type": "compaction", "content": "y"}] * 300}]
