@@ -20,7 +20,8 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/marketplace/assistant/test_answer_of_make_demo.py tests/test_pages.py tests/cli/test_models.py \
 	tests/ktp/test_rapid_text_reader.py tests/openai_api/responses/test_codex.py tests/release/test_release_files.py \
 	tests/marketplace/products/test_kill.py tests/marketplace/stock/test_random_order.py \
-	tests/marketplace/stock/test_deadlocks.py tests/marketplace/seed/test_large_catalogue.py
+	tests/marketplace/stock/test_deadlocks.py tests/marketplace/seed/test_large_catalogue.py \
+	tests/scripts/test_demo_whisper.py tests/audio_api/test_demo_voice.py
 # The same, of files that are quick but for these.
 LONG_TESTS := \
 	tests/marketplace/sheets/test_routes.py::test_five_thousand_rows_are_imported_and_exported \

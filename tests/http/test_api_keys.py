@@ -70,7 +70,7 @@ class TestAServerWithKeys:
 
     @pytest.mark.parametrize("path", ["/health", "/live", "/ready", "/docs", "/openapi.yaml"])
     def test_status_and_documentation_need_no_key(self, url: str, path: str) -> None:
-        assert httpx2.get(url + path).status_code == 200
+        assert httpx2.get(url + path, timeout=60).status_code == 200  # the first description takes seconds
 
     def test_a_session_of_another_key_does_not_exist(self, url: str) -> None:
         body = said("Halo", session_id="shared-name", stream=True)
