@@ -28,8 +28,8 @@ line that names the setting.
 The flag of a setting is its name in lower case with dashes: `MAX_BATCH_SIZE` is `--max-batch-size`. `tis serve --help`
 lists all flags and their short forms.
 
-If you set `API_KEYS`, every request under `/v1/` and `/ktp-ocr/` needs `Authorization: Bearer <key>` or
-`x-api-key: <key>`, and a session belongs to the key that started it. Set `HOST=0.0.0.0` only together with keys.
+If you set `API_KEYS` or `API_KEYS_FILE`, requests need `Authorization: Bearer <key>` or `x-api-key: <key>`, and a
+session belongs to the key that started it: [keys, limits and TLS](keys.md). Set `HOST=0.0.0.0` only together with keys.
 """
 
 

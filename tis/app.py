@@ -21,9 +21,11 @@ from tis.anthropic_api.routes import WRITERS as ANTHROPIC_WRITERS
 from tis.anthropic_api.routes import router as anthropic_router
 from tis.arguments import (
     admission_limits_of,
+    call_limits_of,
     card_limits_of,
     engine_limits_of,
     fetcher_of,
+    key_file_of,
     loader_of,
     market_rules_of,
     mcp_limits_of,
@@ -48,8 +50,10 @@ from tis.engine.models.model_slot import Load
 from tis.engine.threaded_pooling import ThreadedPooling
 from tis.http.admin_guard import AdminGuard
 from tis.http.admission import AdmissionMiddleware
-from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
+from tis.http.api_keys import ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
+from tis.http.call_limits import CallLimitMiddleware
+from tis.http.call_rates import CallRates
 from tis.http.documents import DocumentCache
 from tis.http.error_handlers import (
     KTP_PREFIX,
@@ -59,7 +63,9 @@ from tis.http.error_handlers import (
     UnhandledErrorMiddleware,
     install_error_handlers,
 )
+from tis.http.file_watch import FileWatch
 from tis.http.hosts import HostMiddleware, ServedHosts
+from tis.http.key_check import ApiKeyMiddleware
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
 from tis.http.slow_readers import cut_slow_reader
@@ -109,9 +115,12 @@ _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
 _TRANSCRIPTION = b'{"kind": "transcription"'
 _SPEECH = b'{"kind": "speech"'
 _AUDIO_FORMS = "/v1/audio/(transcriptions|translations)/?"
-_KEYED = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]  # these paths need a key as soon as there is one
+# With keys, these answer under any Host header: a web page that has a key needs no other barrier.
+_UNDER_ANY_NAME = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = (
+    "X-RateLimit-Limit-Requests X-RateLimit-Remaining-Requests X-RateLimit-Reset-Requests "
+    "X-RateLimit-Limit-Tokens X-RateLimit-Remaining-Tokens X-RateLimit-Reset-Tokens "
     "X-Session-Id X-Session-Durability X-Request-Id Request-Id Retry-After ETag Link Location "
     "X-Total-Count X-Total-Count-Is X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings "
     "X-Ignored-Parameters X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
@@ -160,7 +169,15 @@ def create_app(
     media = MediaLoader(media_limits_of(settings))
     mcp = McpClient(mcp_limits_of(settings))
     _require_usable_url(settings.database_url.get_secret_value())
-    admission = Admission(admission_limits or admission_limits_of(settings))
+    admin_key = settings.admin_key.get_secret_value() if settings.admin_key else None
+    key_file = key_file_of(settings)
+    keys = ApiKeys(
+        (key.get_secret_value() for key in settings.api_keys),
+        admin_key,
+        file_keys=key_file.first_keys if key_file else None,
+    )
+    key_watch = FileWatch([key_file.path], lambda: key_file.reload(keys)) if key_file else None
+    admission = Admission(admission_limits or admission_limits_of(settings), keys.share_of)
     loop_watch = LoopWatch()
     services = Services(engine, media, mcp, lambda: sessions.commit(), admission)
     sessions = Sessions(
@@ -190,6 +207,8 @@ def create_app(
         try:
             await sessions.open()
             loop_watch.open()
+            if key_watch:
+                key_watch.open()
             await asyncio.to_thread(read_tokens.open)
             with graceful_shutdown(lambda hurry: drain(settings.drain_seconds, hurry)):
                 marketplace.open(lambda: engine.is_starting and any(one.state == "loading" for one in engine.statuses))
@@ -198,6 +217,8 @@ def create_app(
             ending.cancel()
             engine.drain()
             loop_watch.close()
+            if key_watch:
+                key_watch.close()
             await sessions.close()
             cards.close()
             await media.close()
@@ -222,8 +243,8 @@ def create_app(
     app.state.mcp_server = mcp_server
     app.state.admission, app.state.services = admission, services
     app.state.ktp = cards
-    admin_key = settings.admin_key.get_secret_value() if settings.admin_key else None
-    keys = ApiKeys((key.get_secret_value() for key in settings.api_keys), admin_key)
+    app.state.api_keys, app.state.key_file = keys, key_file
+    app.state.call_rates = CallRates(call_limits_of(settings))
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(
@@ -305,7 +326,8 @@ def _wrap(
     max_body_bytes = int(settings.max_body_mb * 2**20)
     max_form_bytes = _max_audio_bytes(settings) + 2 * MAX_FIELDS_BYTES  # with the heads of its parts
     app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max(max_body_bytes, max_form_bytes))
-    app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=_KEYED, read_tokens=read_tokens)
+    app.add_middleware(CallLimitMiddleware, rates=app.state.call_rates)
+    app.add_middleware(ApiKeyMiddleware, keys=keys, read_tokens=read_tokens, metrics_are_public=settings.metrics_public)
     forms = f"POST {_AUDIO_FORMS}"
     app.add_middleware(BodySizeLimitMiddleware, prefix="/", except_for=forms, max_bytes=max_body_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/v1/audio/", max_bytes=max_form_bytes)
@@ -314,7 +336,7 @@ def _wrap(
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
     if settings.is_local and not hosts.are_all:
-        app.add_middleware(HostMiddleware, hosts=hosts, except_for=[] if keys.is_open else _KEYED)
+        app.add_middleware(HostMiddleware, hosts=hosts, except_for=[] if keys.is_open else _UNDER_ANY_NAME)
     app.add_middleware(UnhandledErrorMiddleware)
     origins = AllowedOrigins(settings.cors_origins)
     app.add_middleware(

@@ -29,11 +29,14 @@ from tis.engine.models.model_memory import MemoryNeed
 from tis.engine.models.model_slot import Fetch, Load
 from tis.engine.models.torch_preload import preload_torch
 from tis.engine.prompt import SOUND_RATE
+from tis.http.api_keys import CallLimits
+from tis.http.key_file import KeyFile, KeyFileError
 from tis.http.origins import AllowedOrigins
 from tis.http.transport.limits import LOOPBACK, TransportLimits
 from tis.ktp.card_result import CardLimits
 from tis.mcp_client.limits import McpLimits
 from tis.media.loader import MediaLimits
+from tis.setting_types import SettingsError
 from tis.settings import Settings
 from tis.streaming.retention import SessionLimits
 from tis.streaming.stores.memory import MemoryStore
@@ -242,8 +245,24 @@ def admission_limits_of(settings: Settings) -> AdmissionLimits:
         max_prompt_tokens=settings.max_prompt_tokens,
         max_waiting=settings.max_waiting_requests,
         wait_seconds=settings.admission_wait_seconds,
-        owner_share=settings.owner_share if len(settings.api_keys) > 1 else 1.0,
+        owner_share=settings.owner_share if len(settings.api_keys) > 1 or settings.api_keys_file else 1.0,
     )
+
+
+def call_limits_of(settings: Settings) -> CallLimits:
+    return CallLimits(
+        settings.requests_per_minute, settings.tokens_per_minute, settings.tokens_per_day, settings.running_requests
+    )
+
+
+def key_file_of(settings: Settings) -> KeyFile | None:
+    """Raises SettingsError: a server whose keys cannot be read does not start."""
+    if settings.api_keys_file is None:
+        return None
+    try:
+        return KeyFile(Path(settings.api_keys_file))
+    except KeyFileError as error:
+        raise SettingsError(f"API_KEYS_FILE: {error} `tis keys add NAME` makes one.") from None
 
 
 def media_limits_of(settings: Settings) -> MediaLimits:

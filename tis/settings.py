@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from tis.admission.settings import AdmissionSettings
 from tis.audio_api.settings import AudioSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
-from tis.http.settings import AccessSettings
+from tis.http.settings import AccessSettings, CallLimitSettings
 from tis.ktp.settings import KtpSettings
 from tis.marketplace.settings import AccountSettings, AssistantSettings, MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
@@ -40,6 +40,10 @@ class ServerSettings(BaseModel):
 
     port: int = Field(3000, ge=1, le=65535, description="TCP port, 1 to 65535")
     host: str = Field("127.0.0.1", description="address to listen on; 0.0.0.0 for every interface")
+    ssl_certfile: str | None = Field(
+        None, min_length=1, description="certificate chain (PEM) for https; read again when it changes"
+    )
+    ssl_keyfile: str | None = Field(None, min_length=1, description="key of SSL_CERTFILE (PEM)")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe line logged")
     drain_seconds: float = Field(30, ge=0, le=3600, description="how long running answers may continue after SIGTERM")
 
@@ -61,12 +65,14 @@ AREAS: tuple[type[BaseModel], ...] = (
     AssistantSettings,
     RateSettings,
     AccessSettings,
+    CallLimitSettings,
     AdmissionSettings,
 )
 
 
 class Settings(
     AdmissionSettings,
+    CallLimitSettings,
     AccessSettings,
     RateSettings,
     AssistantSettings,
@@ -90,6 +96,12 @@ class Settings(
     def _one_quantisation(self) -> Self:
         if self.load_in_4bit and self.load_in_8bit:
             raise ValueError("LOAD_IN_4BIT and LOAD_IN_8BIT exclude each other: set one of them to 0")
+        return self
+
+    @model_validator(mode="after")
+    def _certificate_with_key(self) -> Self:
+        if (self.ssl_certfile is None) != (self.ssl_keyfile is None):
+            raise ValueError("SSL_CERTFILE and SSL_KEYFILE belong together: set both, or none")
         return self
 
     @model_validator(mode="after")

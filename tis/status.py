@@ -11,7 +11,11 @@ from tis.admission.admission import Admission
 from tis.admission.limits import Stage
 from tis.engine.engine import Engine
 from tis.engine.models.model_status import ModelStatus
+from tis.http.api_keys import ApiKeys, key_in
+from tis.http.call_rates import CallRates
 from tis.http.dependencies import EngineDep, SessionsDep
+from tis.http.errors import InvalidApiKey
+from tis.http.key_file import KeyFile
 from tis.observability.memory import resident_bytes
 from tis.observability.metrics import metrics_page
 
@@ -23,6 +27,7 @@ _HEALTHY = {"ok": True, "modelReady": True, "modelId": "demo", "error": None, "s
     "ktp": "waiting",
     "ktpPath": "ocr",
     "ktpError": None,
+    "keys": {"number": 2, "file": "ready", "fileError": None},
 }
 _READY = {"ok": True, "reason": None, "durability": "durable", "ktp": "waiting"}
 
@@ -38,9 +43,16 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
     `marketplace` is `waiting` until it is imported, and while its database is unavailable;
     `marketplaceError` says why. The models work anyway. `ktp` is `waiting` until the first card is read, `unavailable`
     if nothing here can read cards (`ktpError`); `ktpPath` says what reads them: `ocr`, `vlm` or `fused`.
+
+    On a server with API keys a request without one sees only `ok`, `modelReady`, `modelId` and whether there is an
+    `error`.
     """
     main, *_ = statuses = engine.statuses
     broken = [status for status in statuses if status.state in ("failed", "dead")]
+    if not _may_see_details(request):
+        error = "A model could not be loaded or has died. With an API key, /health says why." if broken else None
+        short = {"ok": not broken, "modelReady": main.state == "ready", "modelId": main.id, "error": error}
+        return JSONResponse(short, status_code=503 if broken else 200)
     cards = await request.app.state.ktp.status()
     body = {
         "ok": not broken,
@@ -57,8 +69,23 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
         "ktp": cards.state,
         "ktpPath": cards.path,
         "ktpError": cards.error,
+        "keys": _keys(request.app.state.api_keys, request.app.state.key_file),
     }
     return JSONResponse(body, status_code=503 if broken else 200)
+
+
+def _may_see_details(request: Request) -> bool:
+    keys: ApiKeys = request.app.state.api_keys
+    try:
+        return keys.is_open or bool(keys.find(key_in(request.headers)))
+    except InvalidApiKey:
+        return False
+
+
+def _keys(keys: ApiKeys, file: KeyFile | None) -> dict[str, Any]:
+    """`file` is `stale` while API_KEYS_FILE cannot be read (`fileError`) and its last good keys are in use."""
+    state = None if file is None else "stale" if file.error else "ready"
+    return {"number": len(keys.all), "file": state, "fileError": file.error if file else None}
 
 
 def _model(status: ModelStatus) -> dict[str, Any]:
@@ -97,7 +124,9 @@ _METRICS = 'tis_session_store_errors_total{error="SQLITE_FULL",store="sqlite"} 3
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {"example": _METRICS}}}})
 async def metrics(request: Request, engine: EngineDep) -> Response:
     """Counters and gauges for Prometheus."""
-    page = metrics_page(lambda: _gauges(engine, request.app.state.admission))
+    keys: ApiKeys = request.app.state.api_keys
+    rates: CallRates = request.app.state.call_rates
+    page = metrics_page(lambda: (*_gauges(engine, request.app.state.admission), *rates.metrics(keys.names)))
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -19,8 +19,9 @@ from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
 from tis.admission.ticket import Ticket
 from tis.http.admission import AdmissionMiddleware
-from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
+from tis.http.api_keys import ApiKeys
 from tis.http.error_handlers import UnhandledErrorMiddleware, install_error_handlers
+from tis.http.key_check import ApiKeyMiddleware
 from tis.http.transport.limits import TransportLimits
 from tis.ktp.card_result import CardLimits
 from tis.ktp.lazy_ocr import LazyOcr
@@ -141,7 +142,7 @@ def serve_cards(
     )
     app.include_router(router)
     app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=64 * MIB)
-    app.add_middleware(ApiKeyMiddleware, keys=ApiKeys([]), prefixes=["/"])
+    app.add_middleware(ApiKeyMiddleware, keys=ApiKeys([]))
     app.add_middleware(UnhandledErrorMiddleware)
     install_error_handlers(app)
     try:

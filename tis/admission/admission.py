@@ -1,25 +1,30 @@
 """Makes tickets, and counts what all of them hold."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import get_args
 
 from tis.admission.budget import Budget
 from tis.admission.limits import AdmissionLimits, Resource, Stage
-from tis.admission.ticket import StageCounts, Ticket
+from tis.admission.ticket import StageCounts, Ticket, TokenMeter
 
 RESUMED = "resumed"  # the owner of runs that another process began, whoever began them
 
 
 class Admission:
-    def __init__(self, limits: AdmissionLimits | None = None) -> None:
+    def __init__(
+        self, limits: AdmissionLimits | None = None, share_of: Callable[[str], float | None] = lambda owner: None
+    ) -> None:
+        """`share_of`: of the owners who have another share than the limits give to all."""
         self.limits = limits or AdmissionLimits()
+        self._share_of = share_of
         self.budgets: Mapping[Resource, Budget] = {
-            resource: Budget(resource, self.limits) for resource in get_args(Resource)
+            resource: Budget(resource, self.limits, share_of) for resource in get_args(Resource)
         }
         self._stages = StageCounts()
 
-    def ticket(self, owner: str) -> Ticket:
-        return Ticket(owner, self.limits.owner_share, self.budgets, self._stages, is_resumed=False)
+    def ticket(self, owner: str, meter: TokenMeter | None = None) -> Ticket:
+        share = self._share_of(owner) or self.limits.owner_share
+        return Ticket(owner, share, self.budgets, self._stages, is_resumed=False, meter=meter)
 
     def resumed_ticket(self) -> Ticket:
         """Of a run that was accepted before: it waits for room, and is never refused."""

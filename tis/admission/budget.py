@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tis.admission.fair_queue import FairQueue
@@ -35,14 +36,18 @@ class _Waiter:
 class Budget:
     """Used on the event loop alone. An amount over the bound is granted when nobody else holds anything."""
 
-    def __init__(self, resource: Resource, limits: AdmissionLimits) -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        limits: AdmissionLimits,
+        share_of: Callable[[str], float | None] = lambda owner: None,
+    ) -> None:
         self.resource = resource
         self.limit = limits.of(resource)
         self.used = 0
         self.max_used = 0  # the most so far
-        self._owner_limit = max(1, int(self.limit * limits.owner_share))
+        self._limits, self._share_of = limits, share_of
         self._max_waiting = limits.max_waiting
-        self._max_waiting_of_owner = limits.max_waiting_of_owner(resource)
         self._wait_seconds = limits.wait_seconds
         self._used_by: Counter[str] = Counter()
         self._waiting: FairQueue[_Waiter] = FairQueue()
@@ -148,11 +153,13 @@ class Budget:
 
     def _owner_fits(self, owner: str, amount: int) -> bool:
         used = self._used_by.get(owner, 0)
-        return used + amount <= self._owner_limit or not used
+        share = self._share_of(owner) or self._limits.owner_share
+        return used + amount <= max(1, int(self.limit * share)) or not used
 
     def _has_too_many_waiting(self, owner: str) -> bool:
         waiting = self._waiting
-        return len(waiting) >= self._max_waiting or waiting.num_of(owner) >= self._max_waiting_of_owner
+        max_of_owner = self._limits.max_waiting_of_owner(self.resource, self._share_of(owner))
+        return len(waiting) >= self._max_waiting or waiting.num_of(owner) >= max_of_owner
 
     def _refusal(self) -> QueueFull:
         count_refusal(self.resource)

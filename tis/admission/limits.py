@@ -57,6 +57,6 @@ class AdmissionLimits:
         }
         return bounds[resource]
 
-    def max_waiting_of_owner(self, resource: Resource) -> int:
-        share = max(1, int(self.max_waiting * self.owner_share))
+    def max_waiting_of_owner(self, resource: Resource, owner_share: float | None = None) -> int:
+        share = max(1, int(self.max_waiting * (owner_share or self.owner_share)))
         return min(share, self.max_waiting_grammars) if resource == "grammar_compilers" else share

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from tis.admission.budget import Budget
 from tis.admission.limits import Resource, Stage
@@ -30,6 +31,12 @@ class StageCounts:
             del self._of_owner[owner]
 
 
+class TokenMeter(Protocol):
+    """Counts the tokens of a caller."""
+
+    def count_tokens(self, *, prompt: int = 0, generated: int = 0) -> None: ...
+
+
 class Ticket:
     """Held by the HTTP request, and by the run that it begins. What is still held goes back at the end of both."""
 
@@ -41,6 +48,7 @@ class Ticket:
         stages: StageCounts,
         *,
         is_resumed: bool,
+        meter: TokenMeter | None = None,
     ) -> None:
         self.owner = owner
         self.owner_share = owner_share
@@ -50,6 +58,7 @@ class Ticket:
         self.stage: Stage | None = None
         self.has_answered = False  # it has a first token
         self._budgets = budgets
+        self._meter = meter
         self._stages = stages
         self._held: dict[Resource, int] = {}
         self._has_request = not is_resumed
@@ -110,8 +119,14 @@ class Ticket:
         """
         self.keep("prompt_tokens", 0)
         self.take_now("prompt_tokens", num_prompt_tokens, is_resumed=is_resumed)
+        if self._meter:
+            self._meter.count_tokens(prompt=num_prompt_tokens)
         self.keep("requests", 0)
         self.enter("queued")
+
+    def count_generated(self, num_tokens: int) -> None:
+        if self._meter:
+            self._meter.count_tokens(generated=num_tokens)
 
     def generate(self) -> None:
         """The model has made a first token."""

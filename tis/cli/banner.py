@@ -34,14 +34,17 @@ class Banner:
         host = self.settings.host
         if _is_every_interface(host):
             host = "127.0.0.1"
-        return f"http://[{host}]:{self.settings.port}" if ":" in host else f"http://{host}:{self.settings.port}"
+        scheme = "https" if self.settings.ssl_certfile else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.settings.port}"
 
     def _reach(self) -> str:
         return ", and on every interface of this machine" if _is_every_interface(self.settings.host) else ""
 
     def _keys(self) -> str:
-        if number := len(self.settings.api_keys):
-            return f"on: {number} key{'s' if number > 1 else ''}"
+        number, file = len(self.settings.api_keys), self.settings.api_keys_file
+        if number or file:
+            given = [f"{number} key{'s' if number > 1 else ''}"] if number else []
+            return f"on: {' and '.join([*given, *([f'those of {file}'] if file else [])])}"
         if self._is_open_to_the_network():
             return f"OFF, and bound to {self.settings.host}: everybody who reaches it may call. Set API_KEYS."
         return "off: whoever is on this machine may call"
@@ -52,7 +55,8 @@ class Banner:
         return f"Keys are {self._keys()}" if self._is_open_to_the_network() else ""
 
     def _is_open_to_the_network(self) -> bool:
-        return not self.settings.api_keys and not self.settings.is_local
+        has_keys = self.settings.api_keys or self.settings.api_keys_file
+        return not has_keys and not self.settings.is_local
 
     def _streams(self) -> str:
         if self.settings.persist_sessions:

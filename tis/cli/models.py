@@ -67,7 +67,8 @@ def _states_at_server(settings: Settings) -> Mapping[str, str]:
     address = f"[{host}]" if ":" in host else host
     keys = [key.get_secret_value() for key in settings.api_keys]
     headers = {"Authorization": f"Bearer {keys[0]}"} if keys else {}
-    request = urllib.request.Request(f"http://{address}:{settings.port}/v1/models", headers=headers)
+    scheme = "https" if settings.ssl_certfile else "http"
+    request = urllib.request.Request(f"{scheme}://{address}:{settings.port}/v1/models", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
             listed = json.loads(answer.read())["data"]

@@ -13,6 +13,7 @@ from tis.cli.banner import Banner
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.cli.flags import parsed_flags
 from tis.cli.terminal import Terminal, detect_terminal
+from tis.cli.tls import CertificateError, Certificates
 from tis.database.errors import DatabaseUrlError
 from tis.engine.models.catalogue import CatalogueError
 from tis.http.transport.descriptors import backlog_within, descriptor_limit, raise_descriptor_limit
@@ -89,7 +90,8 @@ def serve(settings: Settings) -> None:
     startup = Startup(settings, terminal)
     try:
         app = create_app(settings, watch=startup)
-    except (CatalogueError, DatabaseUrlError) as error:
+        certificates = Certificates.of(settings)
+    except (SettingsError, CatalogueError, DatabaseUrlError, CertificateError) as error:
         sys.exit(f"Cannot start: {error}")
     config = uvicorn.Config(
         app,
@@ -103,11 +105,15 @@ def serve(settings: Settings) -> None:
         log_config=None,  # uvicorn logs through our handler
         log_level="debug" if settings.log_level == "debug" else "warning",
         access_log=False,  # RequestLogMiddleware writes the line, with the request id and without the query
+        ssl_certfile=settings.ssl_certfile,
+        ssl_keyfile=settings.ssl_keyfile,
         timeout_graceful_shutdown=5,  # seconds for the last bytes; tis/shutdown.py has drained the answers before
     )
 
     class AnnouncingServer(uvicorn.Server):
         async def startup(self, *arguments: Any, **options: Any) -> None:
+            if certificates and config.ssl:
+                certificates.follow(config.ssl)
             await super().startup(*arguments, **options)
             if self.started:
                 startup.on_listening(self, app)

@@ -26,6 +26,8 @@ class RequestTiming:
     def tokens(self, count: int, now: float, num_cached: int) -> None:
         """Called with all tokens of a step, once for each choice; `now` is one time for the whole step."""
         GENERATION_TOKENS.add(count)
+        if self._ticket:
+            self._ticket.count_generated(count)
         if now == self._last_at:
             return
         if self._last_at:

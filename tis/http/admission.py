@@ -39,7 +39,7 @@ class AdmissionMiddleware:
         state = scope.setdefault("state", {})
         owner = state.get("owner") or f"address {client_address(scope)}"
         await self._pacer.turn(owner)
-        ticket = state["ticket"] = self._admission.ticket(owner)
+        ticket = state["ticket"] = self._admission.ticket(owner, state.get("meter"))
         try:
             announced = self._announced_bytes(scope)
             if announced is None:

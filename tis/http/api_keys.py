@@ -1,91 +1,104 @@
 """API keys: they are checked before a body is read, so a stranger can neither load nor probe what lies behind."""
 
+import base64
+import binascii
+import contextvars
 import hashlib
 import hmac
-import re
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from starlette._utils import get_route_path
-from starlette.datastructures import Headers, QueryParams
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers
 
-from tis.http.error_handlers import error_response
-from tis.http.errors import InvalidApiKey, InvalidReadToken
-from tis.http.read_tokens import ReadTokens
-from tis.observability.logs import READ_TOKEN
+from tis.http.errors import InvalidApiKey
 
 ANONYMOUS = "anonymous"
-_STREAM = re.compile(r"/v1/stream/([A-Za-z0-9._-]{1,128})/?", re.ASCII)
+ADMIN = "admin"
+# Names of the keys of API_KEYS are `env-1` and so on, so those of API_KEYS_FILE begin otherwise.
+ENVIRONMENT_PREFIX = "env-"
+_MISSING = "Incorrect or missing API key. Send it as `Authorization: Bearer <key>`."
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """What one caller may do; 0 is no limit, None leaves it to the settings."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    running_requests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    name: str
+    digest: bytes
+    models: frozenset[str] | None = None  # None: all of them
+    owner_share: float | None = None
+    expires_at: float | None = None
+    limits: CallLimits = field(default_factory=CallLimits)
+
+    @property
+    def owner(self) -> str:
+        """To whom sessions belong. It does not reveal the key, and stays if the key moves to another setting."""
+        return self.digest.hex()
 
 
 class ApiKeys:
     """Stores only digests, so a heap dump or a log of it reveals no key. Without keys every request is accepted."""
 
-    def __init__(self, keys: Iterable[str], admin_key: str | None = None) -> None:
-        """The admin key opens what the others do. It alone closes nothing."""
-        self._digests = [digest_of(key) for key in keys]
-        if self._digests and admin_key:
-            self._digests.append(digest_of(admin_key))
+    def __init__(
+        self,
+        keys: Iterable[str],
+        admin_key: str | None = None,
+        *,
+        file_keys: Sequence[ApiKey] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """The admin key opens what the others do. It alone closes nothing; a file without keys closes all."""
+        self._clock = clock
+        self._fixed = [ApiKey(f"{ENVIRONMENT_PREFIX}{number}", digest_of(key)) for number, key in enumerate(keys, 1)]
+        self.is_open = not self._fixed and file_keys is None
+        if admin_key and not self.is_open:
+            self._fixed.append(ApiKey(ADMIN, digest_of(admin_key)))
+        self.replace_file_keys(file_keys or ())
+
+    def replace_file_keys(self, keys: Sequence[ApiKey]) -> None:
+        self.all = (*self._fixed, *keys)
+        self._shares = {key.owner: key.owner_share for key in self.all if key.owner_share is not None}
 
     @property
     def owners(self) -> list[str]:
-        return [digest.hex() for digest in self._digests] or [ANONYMOUS]
+        now = self._clock()
+        valid = [key.owner for key in self.all if key.expires_at is None or now < key.expires_at]
+        return [ANONYMOUS] if self.is_open else valid
 
     @property
-    def is_open(self) -> bool:
-        return not self._digests
+    def names(self) -> list[str]:
+        return [ANONYMOUS] if self.is_open else [key.name for key in self.all]
+
+    def share_of(self, owner: str) -> float | None:
+        """The part of the queue that a key of the file may use, if the file says so."""
+        return self._shares.get(owner)
 
     def owner_of(self, headers: Headers) -> str:
         """Returns a stable name for the client that sent the key. Raises InvalidApiKey."""
-        if self.is_open:
-            return ANONYMOUS
-        digest = digest_of(key_in(headers))
+        return ANONYMOUS if self.is_open else self.find(key_in(headers)).owner
+
+    def find(self, sent: str) -> ApiKey:
+        """Raises InvalidApiKey."""
+        digest = digest_of(sent)
+        found: ApiKey | None = None
         # No early return at a match: the time taken must not depend on which key matched.
-        matches = [hmac.compare_digest(digest, known) for known in self._digests]
-        if not any(matches):
-            raise InvalidApiKey("Incorrect or missing API key. Send it as `Authorization: Bearer <key>`.")
-        return digest.hex()
-
-
-class ApiKeyMiddleware:
-    """Requires a key for the given path prefixes. CORS preflights never get here: the CORS middleware is outside.
-
-    A GET that reads a stream may have a read token instead.
-    """
-
-    def __init__(
-        self, app: ASGIApp, keys: ApiKeys, prefixes: Sequence[str], read_tokens: ReadTokens | None = None
-    ) -> None:
-        self.app = app
-        self._keys = keys
-        self._prefixes = tuple(prefixes)
-        self._read_tokens = read_tokens
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The path that the router matches; behind a root path, scope["path"] begins with that root path.
-        if scope["type"] == "http" and get_route_path(scope).startswith(self._prefixes):
-            try:
-                scope.setdefault("state", {})["owner"] = self._owner_of(scope)
-            except InvalidApiKey as error:
-                await error_response(scope, error)(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
-
-    def _owner_of(self, scope: Scope) -> str:
-        try:
-            return self._keys.owner_of(Headers(scope=scope))
-        except InvalidApiKey:
-            stream = _STREAM.fullmatch(get_route_path(scope)) if scope["method"] == "GET" else None
-            tokens = QueryParams(scope["query_string"]).getlist(READ_TOKEN) if stream else []
-            if not (self._read_tokens and stream and tokens):
-                raise
-            owner = self._read_tokens.owner_of(tokens[-1], stream[1], self._keys.owners)
-            if owner is None:
-                raise InvalidReadToken(
-                    "The read token is not for this stream, or has expired. Get another with "
-                    f"POST /v1/stream/{stream[1]}/read_token."
-                ) from None
-            return owner
+        for key in self.all:
+            if hmac.compare_digest(digest, key.digest):
+                found = key
+        if found is None:
+            raise InvalidApiKey(_MISSING)
+        if found.expires_at is not None and self._clock() >= found.expires_at:
+            raise InvalidApiKey("This API key has expired.")
+        return found
 
 
 def key_in(headers: Headers) -> str:
@@ -95,5 +108,29 @@ def key_in(headers: Headers) -> str:
     return headers.get("x-api-key", "")
 
 
+def password_in(headers: Headers) -> str | None:
+    """A key that a browser or Prometheus sends as the password of a Basic login."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        decoded = base64.b64decode(token.strip(), validate=True).decode("utf-8", "surrogateescape")
+    except (binascii.Error, ValueError):
+        return None
+    return decoded.partition(":")[2]
+
+
 def digest_of(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+_current: contextvars.ContextVar[ApiKey | None] = contextvars.ContextVar("api_key", default=None)
+
+
+def current_key() -> ApiKey | None:
+    """The key of the request that is being answered; None where none is needed."""
+    return _current.get()
+
+
+def set_current_key(key: ApiKey | None) -> None:
+    _current.set(key)

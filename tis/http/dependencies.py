@@ -38,7 +38,7 @@ class OwnerDependency(SecurityBase):
     """
 
     scheme_name = "ApiKey"
-    model = HTTPBearer(description="A key of `API_KEYS`. A server without `API_KEYS` needs none.")
+    model = HTTPBearer(description="A key of `API_KEYS` or `API_KEYS_FILE`. A server without keys needs none.")
 
     async def __call__(self, request: Request) -> str:
         return str(request.state.owner)

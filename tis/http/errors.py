@@ -2,6 +2,9 @@
 
 from tis.errors import BadRequest, Forbidden, QueueFull, ServiceError
 
+# OpenAI's and Anthropic's SDKs wait as long as Retry-After says up to this; for longer they would try at once.
+_MAX_SDK_WAIT_SECONDS = 60
+
 
 class InvalidApiKey(ServiceError):
     status = 401
@@ -17,10 +20,33 @@ class InvalidReadToken(InvalidApiKey):
     code = "invalid_read_token"
 
 
+class InvalidPageKey(InvalidApiKey):
+    """A browser then asks for a login; its password is the key."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": 'Bearer, Basic realm="an API key as the password", charset="UTF-8"'}
+
+
+class ModelNotAllowed(Forbidden):
+    code = "model_not_allowed"
+
+    def __init__(self, model_id: str) -> None:
+        super().__init__(f"This API key may not use the model {model_id[:200]!r}.", param="model")
+
+
 class RateLimitExceeded(ServiceError):
     status = 429
     type = "rate_limit_error"
     code = "too_many_requests"
+
+
+class CallLimitReached(RateLimitExceeded):
+    """A caller has used up what it may do."""
+
+    def __init__(self, limit: str, seconds: float) -> None:
+        super().__init__(f"You have reached your limit of {limit}. Try again in {seconds:g} s.", retry_after=seconds)
+        self.may_be_repeated = seconds <= _MAX_SDK_WAIT_SECONDS
 
 
 class HostNotAllowed(Forbidden):

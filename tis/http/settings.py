@@ -42,10 +42,28 @@ def _split_networks(value: object) -> object:
 NetworkList = Annotated[tuple[str, ...], BeforeValidator(_split_networks)]
 
 
+class CallLimitSettings(BaseModel):
+    """Limits of calls: for each API key, or for each client address without keys; 0 = no limit"""
+
+    requests_per_minute: int = Field(0, ge=0, description="calls (POST) in a minute; more get a 429")
+    tokens_per_minute: int = Field(0, ge=0, description="tokens of prompts and answers in a minute")
+    tokens_per_day: int = Field(0, ge=0, description="tokens of prompts and answers in 24 hours")
+    running_requests: int = Field(0, ge=0, description="calls that may be received or answered at once")
+
+
 class AccessSettings(BaseModel):
     """Access"""
 
-    api_keys: SecretList = Field((), description="keys for /v1/* and /ktp-ocr/, separated by commas; empty = open")
+    api_keys: SecretList = Field(
+        (), description="keys, separated by commas, for all but probes and the marketplace; empty = open"
+    )
+    api_keys_file: str | None = Field(
+        None,
+        min_length=1,
+        description="YAML or JSON file with more keys, their names, models, limits and expiry (docs/keys.md); "
+        "read again when it changes",
+    )
+    metrics_public: bool = Field(False, description="/metrics needs no key")
     admin_key: SecretStr | None = Field(
         None,
         min_length=1,
@@ -59,7 +77,7 @@ class AccessSettings(BaseModel):
     allowed_hosts: HostList = Field(
         LOCAL_HOSTS,
         description="names (Host header) under which a server on a loopback HOST answers, besides those of "
-        "CORS_ORIGINS; `*` = all. /v1/* answers under any name if API_KEYS is set",
+        "CORS_ORIGINS; `*` = all. /v1/* answers under any name if there are API keys",
     )
     max_body_mb: float = Field(64, gt=0, description="largest request body in MiB; more is a 413")
     max_header_kb: int = Field(32, ge=1, le=1024, description="request line and headers in KiB; more is a 431")

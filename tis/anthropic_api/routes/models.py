@@ -17,6 +17,7 @@ from tis.errors import BadRequest
 from tis.http.anthropic_errors import REQUEST_ID_HEADER, VERSION_HEADER
 from tis.http.dependencies import EngineDep
 from tis.observability.request_log import current_request_id
+from tis.openai_api.routes.models import allowed_models
 
 
 class AnthropicRoute(APIRoute):
@@ -41,7 +42,7 @@ async def list_anthropic_models(
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Response:
     """List the models that answer messages."""
-    entries = [entry for entry in engine.models if entry.task == "chat"]
+    entries = [entry for entry in allowed_models(engine) if entry.task == "chat"]
     if after_id is not None:
         entries = entries[_place(entries, after_id, "after_id") + 1 :]
     if before_id is not None:
@@ -60,7 +61,7 @@ async def list_anthropic_models(
 @router.get("/models/{model_id:path}")
 async def get_anthropic_model(engine: EngineDep, model_id: Annotated[str, Path(max_length=512)]) -> Response:
     """Retrieve a model by its id."""
-    for entry in engine.models:
+    for entry in allowed_models(engine):
         if entry.is_called(model_id):
             return _answer(await _described(engine, entry))
     raise ModelNotFound(model_id[:200])

@@ -23,6 +23,7 @@ from tis.ollama_api.wire.model_card import (
 from tis.ollama_api.wire.model_fields import ShowRequest
 from tis.ollama_api.wire.ollama_examples import PS_RESPONSES, SHOW_RESPONSES, TAGS_RESPONSES, VERSION_RESPONSES
 from tis.ollama_api.wire.ollama_writer import rfc3339
+from tis.openai_api.routes.models import allowed_models
 
 router = APIRouter(dependencies=[DOCUMENTED_KEY])
 
@@ -35,7 +36,7 @@ _NEVER = "2318-01-01T00:00:00Z"  # what Ollama says of a model that stays loaded
 @router.get("/tags", responses=TAGS_RESPONSES)
 async def list_models(engine: EngineDep) -> dict[str, Any]:
     """List the models of this server. Also at `/api/tags`."""
-    return {"models": [await _listed(engine, entry) for entry in engine.models]}
+    return {"models": [await _listed(engine, entry) for entry in allowed_models(engine)]}
 
 
 @router.post("/show", responses=SHOW_RESPONSES)
@@ -64,7 +65,7 @@ async def list_loaded(request: Request, engine: EngineDep) -> dict[str, Any]:
     return {
         "models": [
             await _loaded(engine, entry, loaded[entry.id], idle_limit)
-            for entry in engine.models
+            for entry in allowed_models(engine)
             if entry.id in loaded and not entry.base
         ]
     }

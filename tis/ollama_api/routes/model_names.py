@@ -5,7 +5,8 @@ from tis.engine.errors import ModelNotFound
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.entry_fields import Task
 from tis.errors import BadRequest, NotFound, ServiceError
-from tis.openai_api.routes.models import ApiOptions, served_model
+from tis.http.errors import ModelNotAllowed
+from tis.openai_api.routes.models import ApiOptions, allowed_models, served_model
 
 _LATEST = ":latest"
 
@@ -35,6 +36,8 @@ def named(engine: Engine, name: str | None) -> CatalogueEntry:
     if not name:
         raise BadRequest("model is required", param="model", code="missing_required_parameter")
     if entry := _entry(engine, name):
+        if entry not in allowed_models(engine):
+            raise ModelNotAllowed(entry.id)
         return entry
     raise not_found(name)
 

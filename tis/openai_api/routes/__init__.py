@@ -21,6 +21,7 @@ from tis.openai_api.routes import (
     server_info,
     streams,
     tokens,
+    usage,
 )
 from tis.openai_api.wire import chat_writer, completion_writer, response_writer
 
@@ -37,6 +38,7 @@ router.include_router(conversations.router)
 router.include_router(embeddings.router)
 router.include_router(rerank.router)
 router.include_router(server_info.router)
+router.include_router(usage.router)
 
 aliases = APIRouter(tags=["OpenAI"])
 aliases.include_router(embeddings.aliases)

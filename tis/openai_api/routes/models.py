@@ -12,7 +12,9 @@ from tis.engine.errors import ModelNotFound, WrongTask
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription
 from tis.engine.models.entry_fields import Task
+from tis.http.api_keys import current_key
 from tis.http.dependencies import EngineDep
+from tis.http.errors import ModelNotAllowed
 from tis.openai_api.wire.examples import MODEL_RESPONSES, MODELS_RESPONSES
 
 router = APIRouter()
@@ -49,7 +51,7 @@ ServicesDep = Annotated[Services, Depends(_services)]
 @router.get("/models", responses=MODELS_RESPONSES)
 async def list_models(engine: EngineDep) -> dict[str, Any]:
     """List the models of this server."""
-    return {"object": "list", "data": [await _described(engine, entry) for entry in engine.models]}
+    return {"object": "list", "data": [await _described(engine, entry) for entry in allowed_models(engine)]}
 
 
 @router.get("/models/{model_id:path}", responses=MODEL_RESPONSES)
@@ -57,21 +59,32 @@ async def get_model(
     engine: EngineDep, model_id: Annotated[str, Path(max_length=512, examples=["demo"])]
 ) -> dict[str, Any]:
     """Retrieve a model by its id."""
-    for entry in engine.models:
+    for entry in allowed_models(engine):
         if entry.is_called(model_id):
             return await _described(engine, entry)
     raise ModelNotFound(model_id[:200])
 
 
+def allowed_models(engine: Engine) -> list[CatalogueEntry]:
+    """The models that the key of the request may use: all of them, unless API_KEYS_FILE names some."""
+    key = current_key()
+    names = key.models if key else None
+    return [entry for entry in engine.models if names is None or any(map(entry.is_called, names))]
+
+
 def served_model(
     engine: Engine, name: str | None, strict: Literal["auto", "0", "1"], task: Task | None = "chat"
 ) -> str:
-    """The id of the model for a task that the name selects. Raises WrongTask if the name is of another one.
+    """The id of the model for a task that the name selects. Raises WrongTask if the name is of another one, and
+    ModelNotAllowed if the key of the request may not use it.
 
     Without a task, any model does; one that writes text if the name selects none.
     """
+    allowed = allowed_models(engine)
     for entry in engine.models:
         if entry.is_called(name):
+            if entry not in allowed:
+                raise ModelNotAllowed(entry.id)
             if task and entry.task != task:
                 raise WrongTask(entry.id, entry.task)
             return entry.id
@@ -80,7 +93,10 @@ def served_model(
     if not (able or task):
         able = engine.models
     if able and (not name or strict == "0" or (strict == "auto" and len(able) == 1)):
-        return able[0].id
+        chosen = next((entry for entry in able if entry in allowed), None)
+        if chosen is None:
+            raise ModelNotAllowed(able[0].id)
+        return chosen.id
     raise ModelNotFound((name or "")[:200])
 
 

@@ -1,0 +1,19 @@
+"""The one list of what needs no API key. Once there are keys, all else needs one, also a path that does not exist."""
+
+from tis.http.error_handlers import MCP_PATH, OLLAMA_PREFIX
+
+# Probes say no more than whether the server works; `/` and `/redoc` only redirect.
+_PATHS = frozenset({"/", "/redoc", "/live", "/ready", "/health", OLLAMA_PREFIX, f"{OLLAMA_PREFIX}/"})
+# The marketplace has accounts and tokens of its own (`MARKETPLACE_AUTH`), also for its tools.
+_OWN_POLICY = ("/api", MCP_PATH)
+METRICS_PATH = "/metrics"
+_PAGES = frozenset({"/docs", "/openapi.json", "/openapi.yaml", METRICS_PATH})
+
+
+def is_public(path: str) -> bool:
+    return path in _PATHS or any(path == prefix or path.startswith(f"{prefix}/") for prefix in _OWN_POLICY)
+
+
+def is_page(path: str) -> bool:
+    """What a browser or Prometheus reads: a key may also come as the password of a Basic login."""
+    return path in _PAGES or path.startswith("/docs/")
