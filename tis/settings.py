@@ -41,6 +41,7 @@ class ServerSettings(BaseModel):
     port: int = Field(3000, ge=1, le=65535, description="TCP port, 1 to 65535")
     host: str = Field("127.0.0.1", description="address to listen on; 0.0.0.0 for every interface")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe line logged")
+    log_format: Literal["text", "json"] = Field("text", description="text for people, or a JSON object per line")
     drain_seconds: float = Field(30, ge=0, le=3600, description="how long running answers may continue after SIGTERM")
 
 

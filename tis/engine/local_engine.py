@@ -43,7 +43,6 @@ from tis.engine.voice.loaded_voice import LoadedVoice, SpokenTexts
 from tis.engine.voice.spoken import CutText, SentenceToSay, VoiceDescription
 from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
-from tis.observability.metrics import PROMPT_TOKENS
 
 T = TypeVar("T")
 _MAX_COUNTED_TOKENS = 2**20  # as of a text that is tokenised alone
@@ -265,7 +264,6 @@ class LocalEngine:
         begun = prepared.begun.pop() if prepared.begun else None
         request = Request(prepared, slot.drop_if_queued, begun=begun, is_resumed=is_resumed, ticket=ticket)
         _submit(slot, request, ticket)
-        PROMPT_TOKENS.inc(len(prepared.prompt_ids))
         return request.answer
 
     def submit_list(self, prepared: Sequence[PreparedRequest], *, ticket: Ticket | None = None) -> Answer:
@@ -278,7 +276,6 @@ class LocalEngine:
             ticket.queue(num_tokens)
         made = listed_requests(prepared, [None] * len(prepared), slot.submit, slot.drop_if_queued, ticket)
         made.start(is_accepted=False)
-        PROMPT_TOKENS.inc(num_tokens)
         return made.answer
 
     async def resume(
