@@ -158,7 +158,7 @@ def create_app(
     Tests pass their own `load`, store, limits, readers of cards and model of the assistant in place of those of the
     settings, and an `end_process` that does not.
     """
-    configure_logs(settings.log_level)
+    configure_logs(settings.log_level, form=settings.log_format)
     engine = make_engine(
         served_models_of(settings),
         load or loader_of(settings),

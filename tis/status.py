@@ -1,6 +1,6 @@
 """Routes for monitoring: /health, /live, /ready, /metrics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
@@ -11,6 +11,7 @@ from tis.admission.admission import Admission
 from tis.admission.limits import Stage
 from tis.engine.engine import Engine
 from tis.engine.models.model_status import ModelStatus
+from tis.engine.models.model_status import State as ModelState
 from tis.http.api_keys import ApiKeys, key_in
 from tis.http.call_rates import CallRates
 from tis.http.dependencies import EngineDep, SessionsDep
@@ -18,8 +19,13 @@ from tis.http.errors import InvalidApiKey
 from tis.http.key_file import KeyFile
 from tis.observability.memory import resident_bytes
 from tis.observability.metrics import metrics_page
+from tis.streaming.sessions import Sessions
+from tis.streaming.stores.store import Durability
 
 router = APIRouter(tags=["status"])
+
+_KTP = ("ready", "waiting", "unavailable")
+_MARKET = ("waiting", "ready")
 
 _HEALTHY = {"ok": True, "modelReady": True, "modelId": "demo", "error": None, "state": "ready", "models": []} | {
     "marketplace": "ready",
@@ -122,11 +128,27 @@ _METRICS = 'tis_session_store_errors_total{error="SQLITE_FULL",store="sqlite"} 3
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {"example": _METRICS}}}})
-async def metrics(request: Request, engine: EngineDep) -> Response:
+async def metrics(request: Request, engine: EngineDep, sessions: SessionsDep) -> Response:
     """Counters and gauges for Prometheus."""
-    keys: ApiKeys = request.app.state.api_keys
-    rates: CallRates = request.app.state.call_rates
-    page = metrics_page(lambda: (*_gauges(engine, request.app.state.admission), *rates.metrics(keys.names)))
+    state = request.app.state
+    keys: ApiKeys = state.api_keys
+    rates: CallRates = state.call_rates
+    cards = await state.ktp.status()
+    database = state.marketplace.market.database if state.marketplace.is_loaded else None
+
+    def gauges() -> Iterator[Metric]:
+        yield from _gauges(engine, state.admission)
+        yield from _model_gauges(engine.statuses)
+        yield from _session_gauges(sessions)
+        yield from rates.metrics(keys.names)
+        yield _one_of("tis_ktp_state", "Whether cards can be read: 1 for the state that it is in", _KTP, cards.state)
+        yield _one_of("tis_marketplace_state", "The same of the marketplace", _MARKET, state.marketplace.state)
+        if database:
+            used, most = database.pool_use
+            yield GaugeMetricFamily("tis_database_connections_used", "Connections of the pool in use", used)
+            yield GaugeMetricFamily("tis_database_connections_limit", "How many there may be at once", most)
+
+    page = metrics_page(gauges)
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -134,6 +156,7 @@ def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
     """Models come from the catalogue, so that their names are a closed set."""
     running = GaugeMetricFamily("tis_num_requests_running", "Requests in the batch of a model", labels=["model_name"])
     cache = GaugeMetricFamily("tis_kv_cache_usage_perc", "Part of the KV cache in use, 0 to 1", labels=["model_name"])
+    queued = GaugeMetricFamily("tis_num_requests_waiting", "Requests that wait for a model", labels=["model_name"])
     waiting = GaugeMetricFamily("tis_num_requests_waiting_by_reason", "Requests that wait", labels=["reason"])
     stages = GaugeMetricFamily("tis_requests", "Requests by stage", labels=["stage"])
     used = GaugeMetricFamily("tis_admission_used", "What requests hold of a resource", labels=["resource"])
@@ -141,6 +164,7 @@ def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
     statuses = engine.statuses
     for status in statuses:
         running.add_metric([status.id], status.num_running)
+        queued.add_metric([status.id], status.num_waiting)
         if status.cache_use is not None:
             cache.add_metric([status.id], status.cache_use)
     waiting.add_metric(["model_queue"], sum(status.num_waiting for status in statuses))
@@ -150,9 +174,42 @@ def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
         limit.add_metric([resource], budget.limit)
     for stage in get_args(Stage):
         stages.add_metric([stage], admission.num_in(stage))
-    yield from (running, cache, waiting, stages, used, limit)
+    yield from (running, queued, cache, waiting, stages, used, limit)
     if (resident := resident_bytes()) is not None:
         yield GaugeMetricFamily("tis_resident_memory_bytes", "Memory of this process", resident)
+
+
+def _model_gauges(statuses: Sequence[ModelStatus]) -> Iterator[Metric]:
+    states = GaugeMetricFamily("tis_model_state", "1 for the state that a model is in", labels=["model_name", "state"])
+    held = GaugeMetricFamily("tis_model_memory_bytes", "Memory of a model: weights and cache", labels=["model_name"])
+    room = GaugeMetricFamily("tis_kv_cache_tokens", "Tokens that the KV cache has room for", labels=["model_name"])
+    for status in statuses:
+        for state in get_args(ModelState):
+            states.add_metric([status.id, state], status.state == state)
+        held.add_metric([status.id], status.held_bytes)
+        if status.footprint:
+            room.add_metric([status.id], status.footprint.cache_tokens)
+    yield from (states, held, room)
+
+
+def _session_gauges(sessions: Sessions) -> Iterator[Metric]:
+    counts = GaugeMetricFamily("tis_sessions", "Recorded streams and stored responses", labels=["state"])
+    counts.add_metric(["running"], sessions.num_running)
+    counts.add_metric(["kept"], sessions.num_kept - sessions.num_running)
+    yield counts
+    yield GaugeMetricFamily("tis_sse_clients", "Clients that read a stream now", sessions.num_readers)
+    lag = "How long the oldest event that the store does not have yet has waited"
+    yield GaugeMetricFamily("tis_session_store_durable_lag_seconds", lag, sessions.lag_seconds)
+    yield _one_of(
+        "tis_session_store_state", "1 for the durability of streams now", get_args(Durability), sessions.durability
+    )
+
+
+def _one_of(name: str, documentation: str, states: Sequence[str], current: str) -> Metric:
+    family = GaugeMetricFamily(name, documentation, labels=["state"])
+    for state in states:
+        family.add_metric([state], state == current)
+    return family
 
 
 def _why_not_ready(engine: EngineDep) -> str | None:

@@ -194,8 +194,12 @@ def test_the_metrics_show_who_waits_and_who_was_refused(tight: Served) -> None:
         lines = httpx2.get(f"{tight.url}/metrics").text.splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
 
-    refused, made = 'tis_admission_rejections_total{reason="body_bytes"}', "tis_generation_tokens_total"
-    before = {name: value(name) for name in (refused, made, "tis_time_to_first_token_seconds_count")}
+    refused, made = (
+        'tis_admission_rejections_total{reason="body_bytes"}',
+        'tis_generation_tokens_total{model_name="echo"}',
+    )
+    first_token = 'tis_time_to_first_token_seconds_count{model_name="echo"}'
+    before = {name: value(name) for name in (refused, made, first_token)}
     with half_a_body(tight):
         assert httpx2.post(tight.url + CHAT, json=said("Halo")).status_code == 429
         assert value('tis_requests{stage="receiving"}') == 1
@@ -204,7 +208,8 @@ def test_the_metrics_show_who_waits_and_who_was_refused(tight: Served) -> None:
     after = {name: value(name) for name in before}
     assert [after[name] - before[name] for name in before] == [1, 4, 1]
     assert value('tis_num_requests_waiting_by_reason{reason="model_queue"}') == 0
-    assert value("tis_prompt_tokens_total") >= 4 and value("tis_request_queue_time_seconds_count") >= 1
-    assert value('tis_inter_token_latency_seconds_bucket{le="+Inf"}') >= 3
+    assert value('tis_prompt_tokens_total{model_name="echo"}') >= 4
+    assert value('tis_request_queue_time_seconds_count{model_name="echo"}') >= 1
+    assert value('tis_inter_token_latency_seconds_bucket{le="+Inf",model_name="echo"}') >= 3
     until(lambda: value('tis_event_loop_lag_seconds_bucket{le="+Inf"}') > 0)
     assert value("tis_resident_memory_bytes") > 2**20

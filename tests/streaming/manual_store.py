@@ -19,6 +19,7 @@ from tis.streaming.stores.store import (
 
 class ManualStore:
     durability: Durability = "durable"
+    lag_seconds = 0.0
     is_full = False
 
     def __init__(self, records: Sequence[SessionRecord] = ()) -> None:

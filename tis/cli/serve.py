@@ -86,7 +86,7 @@ def serve(settings: Settings) -> None:
     raise_descriptor_limit()
     prepare_process()
     terminal = detect_terminal()
-    configure_logs(settings.log_level, terminal)
+    configure_logs(settings.log_level, terminal, settings.log_format)
     startup = Startup(settings, terminal)
     try:
         app = create_app(settings, watch=startup)

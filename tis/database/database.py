@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import QueuePool
 
 from tis.database.engines import make_engine
 from tis.database.error_codes import is_busy, is_unavailable, short_message
@@ -55,6 +56,13 @@ class Database:
     def name(self) -> str:
         """The URL without its password, for messages."""
         return self._url.render_as_string(hide_password=True)
+
+    @property
+    def pool_use(self) -> tuple[int, int]:
+        """Connections in use, and how many there may be at once."""
+        pool = self._engine.pool
+        assert isinstance(pool, QueuePool)
+        return pool.checkedout(), pool.size() + max(0, pool._max_overflow)
 
     @property
     def folder(self) -> Path | None:

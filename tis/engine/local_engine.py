@@ -40,7 +40,6 @@ from tis.engine.voice.loaded_voice import LoadedVoice, SpokenTexts
 from tis.engine.voice.spoken import CutText, SentenceToSay, VoiceDescription
 from tis.errors import BadRequest, Draining
 from tis.observability.load_log import LoadLog
-from tis.observability.metrics import PROMPT_TOKENS
 
 T = TypeVar("T")
 _LOOKS_PER_STALL = 4  # at least; more often than once a second is not needed
@@ -259,7 +258,6 @@ class LocalEngine:
         begun = prepared.begun.pop() if prepared.begun else None
         request = Request(prepared, slot.drop_if_queued, begun=begun, is_resumed=is_resumed, ticket=ticket)
         _submit(slot, request, ticket)
-        PROMPT_TOKENS.inc(len(prepared.prompt_ids))
         return request.answer
 
     def submit_list(self, prepared: Sequence[PreparedRequest], *, ticket: Ticket | None = None) -> Answer:

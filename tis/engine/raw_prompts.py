@@ -21,7 +21,6 @@ from tis.engine.request_rules import RequestRules, adapter_of
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.engine.resume import find_reasoning_limit, replay_completions, restore_request
 from tis.engine.threads import Bridge
-from tis.observability.metrics import PROMPT_TOKENS
 
 
 class RawPrompts:
@@ -70,7 +69,6 @@ class RawPrompts:
             ticket.queue(num_tokens)
         made = listed_requests(prepared, [None] * len(prepared), slot.submit, slot.drop_if_queued, ticket)
         made.start(is_accepted=False)
-        PROMPT_TOKENS.inc(num_tokens)
         return made.answer
 
     async def resume(

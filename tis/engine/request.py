@@ -11,6 +11,7 @@ from tis.engine.completion import Completion
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.request_timing import RequestTiming
 from tis.errors import ServiceError
+from tis.observability.model_metrics import FinishedReason
 from tis.observability.request_log import current_request_id
 
 
@@ -21,6 +22,14 @@ class QueuedRequest(Protocol):
     owner: str
     owner_share: float
     timing: RequestTiming
+
+    @property
+    def model_name(self) -> str:
+        """Of the catalogue; empty: that of its slot."""
+        ...
+
+    @property
+    def num_prompt_tokens(self) -> int: ...
 
     @property
     def is_resumed(self) -> bool: ...
@@ -57,8 +66,17 @@ class Request:
         self.owner_share = ticket.owner_share if ticket else 1.0
         self.timing = RequestTiming(ticket, is_continued=completions is not None)
         self.answer = new_answer(len(self.unfinished), self.cancel)
+        self._num_open = len(self.unfinished)
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
+
+    @property
+    def model_name(self) -> str:
+        return self.prepared.model_id
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return len(self.prompt_ids)
 
     @property
     def prompt_ids(self) -> list[int]:
@@ -81,8 +99,15 @@ class Request:
         return [(self, completion.cancel()) for completion in self.unfinished]
 
     def receive(self, item: Piece | ServiceError, now: float) -> None:
-        if not isinstance(item, ServiceError) and item.token_ids:
-            self.timing.tokens(len(item.token_ids), now, self.answer.cached_tokens)
+        if isinstance(item, ServiceError):
+            self.timing.finished("error", item.code)
+        else:
+            if item.token_ids:
+                self.timing.tokens(len(item.token_ids), now, self.answer.cached_tokens)
+            if item.finish:
+                self._num_open -= 1
+                reason: FinishedReason = "abort" if item.finish == "cancelled" else item.finish
+                self.timing.finished(reason, is_last=self._num_open == 0)
         self.answer.put(item)
 
 

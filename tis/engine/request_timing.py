@@ -1,15 +1,27 @@
-"""When a request was queued, admitted and answered, for the metrics and for the stage of its ticket."""
+"""When a request was queued, admitted and answered: for the metrics, its log line and the stage of its ticket."""
 
 import time
 
 from tis.admission.ticket import Ticket
-from tis.observability.metrics import (
-    CACHED_TOKENS,
+from tis.observability.model_metrics import (
+    ANSWER_LENGTHS,
+    ANSWER_SECONDS,
+    CACHE_HITS,
+    CACHE_QUERIES,
+    DECODE_SECONDS,
+    FINISHED,
     FIRST_TOKEN_SECONDS,
     GENERATION_TOKENS,
+    INFERENCE_SECONDS,
     INTER_TOKEN_SECONDS,
+    PREFILL_SECONDS,
+    PROMPT_LENGTHS,
+    PROMPT_TOKENS,
     QUEUE_SECONDS,
+    TIME_PER_TOKEN_SECONDS,
+    FinishedReason,
 )
+from tis.observability.request_facts import current_facts
 
 
 class RequestTiming:
@@ -18,31 +30,76 @@ class RequestTiming:
     def __init__(self, ticket: Ticket | None, *, is_continued: bool) -> None:
         """`is_continued`: another process made the first tokens."""
         self.admitted_at: float | None = None
+        self.model_name = ""
         self._queued_at = time.monotonic()
         self._ticket = ticket
         self._is_continued = is_continued
-        self._last_at = 0.0
+        self._facts = current_facts()
+        self._num_prompt_tokens = 0
+        self._num_made = 0
+        self._first_at = self._last_at = 0.0
+
+    def submitted(self, model_name: str, num_prompt_tokens: int = 0) -> None:
+        self.model_name = self._facts.model = model_name
+        self._num_prompt_tokens = num_prompt_tokens
+        self._facts.prompt_tokens += num_prompt_tokens
+        if not self._is_continued and num_prompt_tokens:
+            PROMPT_TOKENS.add(num_prompt_tokens, model_name)
 
     def tokens(self, count: int, now: float, num_cached: int) -> None:
         """Called with all tokens of a step, once for each choice; `now` is one time for the whole step."""
-        GENERATION_TOKENS.add(count)
+        GENERATION_TOKENS.add(count, self.model_name)
+        self._num_made += count
+        self._facts.completion_tokens += count
         if self._ticket:
             self._ticket.count_generated(count)
         if now == self._last_at:
             return
         if self._last_at:
-            INTER_TOKEN_SECONDS.observe(now - self._last_at)
+            INTER_TOKEN_SECONDS.observe(now - self._last_at, self.model_name)
         else:
             self._first(now, num_cached)
         self._last_at = now
 
     def _first(self, now: float, num_cached: int) -> None:
-        CACHED_TOKENS.inc(num_cached)
+        self._first_at = now
+        self._facts.cached_tokens += num_cached
+        CACHE_QUERIES.add(self._num_prompt_tokens, self.model_name)
+        CACHE_HITS.add(num_cached, self.model_name)
         if self.admitted_at is not None:
-            QUEUE_SECONDS.observe(self.admitted_at - self._queued_at)
+            self._note_queue(self.admitted_at - self._queued_at)
         if self._ticket is None:
             return
         # Later rounds of a run come after calls of MCP servers: their first tokens are not the first of the answer.
         if not self._is_continued and not self._ticket.has_answered:
-            FIRST_TOKEN_SECONDS.observe(now - self._ticket.began_at)
+            FIRST_TOKEN_SECONDS.labels(self.model_name).observe(now - self._ticket.began_at)
+            self._facts.first_token_ms = (now - self._ticket.began_at) * 1000
         self._ticket.generate()
+
+    def _note_queue(self, seconds: float) -> None:
+        QUEUE_SECONDS.labels(self.model_name).observe(seconds)
+        self._facts.queue_ms = (self._facts.queue_ms or 0.0) + seconds * 1000
+
+    def finished(self, reason: FinishedReason, error_code: str | None = None, *, is_last: bool = True) -> None:
+        """Called for each choice; `is_last`: all others have finished before."""
+        FINISHED.labels(self.model_name, reason).inc()
+        self._facts.finish = reason
+        self._facts.error_code = error_code or self._facts.error_code
+        if is_last and reason in ("stop", "length") and not self._is_continued:
+            self._observe_all(time.monotonic())
+
+    def _observe_all(self, now: float) -> None:
+        model = self.model_name
+        began_at = self._ticket.began_at if self._ticket else self._queued_at
+        ANSWER_SECONDS.labels(model).observe(now - began_at)
+        PROMPT_LENGTHS.labels(model).observe(self._num_prompt_tokens)
+        ANSWER_LENGTHS.labels(model).observe(self._num_made)
+        if self.admitted_at is not None:
+            INFERENCE_SECONDS.labels(model).observe(now - self.admitted_at)
+        if not self._first_at:
+            return
+        if self.admitted_at is not None:
+            PREFILL_SECONDS.labels(model).observe(self._first_at - self.admitted_at)
+        DECODE_SECONDS.labels(model).observe(self._last_at - self._first_at)
+        if self._num_made > 1:
+            TIME_PER_TOKEN_SECONDS.labels(model).observe((self._last_at - self._first_at) / (self._num_made - 1))

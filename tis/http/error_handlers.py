@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tis.errors import BadRequest, NotFound, ServiceError, TooLarge, Unprocessable
 from tis.http.anthropic_errors import anthropic_response, speaks_anthropic
 from tis.observability.logs import log_exception
+from tis.observability.request_facts import current_facts
 from tis.observability.request_log import current_request_id
 from tis.streaming.stores.store import StoreRefused
 
@@ -48,6 +49,7 @@ def error_body(error: ServiceError) -> dict[str, dict[str, str | None]]:
 
 
 def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
+    current_facts().error_code = error.code or error.type
     path = get_route_path(scope)
     if _is_below(path, MCP_PATH):
         return json_rpc_error(error)

@@ -22,6 +22,7 @@ from tis.media.video.decoder import COMMAND, SandboxDecoder
 from tis.network.dialling import Dial, Dialler, dial_as_checked
 from tis.network.resolver import Resolve, resolve_name
 from tis.network.url import is_http_url
+from tis.observability.metrics import MEDIA_REFUSALS
 
 __all__ = ["LoadedImage", "LoadedVideo", "MediaLimits", "MediaLoader", "MediaSource"]
 
@@ -253,5 +254,6 @@ async def _all_of(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _with_param(param: str | None, error: BadMedia) -> BadMedia:
+    MEDIA_REFUSALS.labels(error.code or "refused").inc()
     error.param = param
     return error

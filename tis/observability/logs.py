@@ -1,5 +1,6 @@
 """Log lines: their format, and how an exception is described without logging what a user wrote."""
 
+import json
 import logging
 import os
 import re
@@ -7,7 +8,10 @@ import sqlite3
 import sys
 import traceback
 from collections.abc import Iterator
-from typing import TextIO
+from datetime import UTC, datetime
+from typing import Literal, TextIO, TypeAlias
+
+LogForm: TypeAlias = Literal["text", "json"]
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
@@ -19,10 +23,13 @@ _LOGGERS_OF_UVICORN = ("uvicorn.access", "uvicorn.asgi", "uvicorn.error")
 _OWN_PACKAGE = __name__.partition(".")[0]
 
 
-def configure_logs(level: str, handler: logging.Handler | None = None) -> None:
+def configure_logs(level: str, handler: logging.Handler | None = None, form: LogForm = "text") -> None:
     """`handler` replaces the one for stderr. If logging is configured already, this changes only the level."""
     handler = handler or logging.StreamHandler()
-    handler.setFormatter(ColourFormatter() if supports_colour(sys.stderr) else logging.Formatter(_FORMAT))
+    if form == "json":
+        handler.setFormatter(JsonFormatter())
+    else:
+        handler.setFormatter(ColourFormatter() if supports_colour(sys.stderr) else logging.Formatter(_FORMAT))
     logging.basicConfig(handlers=[handler])
     logging.getLogger("tis").setLevel(level.upper())
     for name in _LOGGERS_OF_UVICORN:
@@ -47,6 +54,18 @@ class _RedactReadTokens(logging.Filter):
 def _redacted(value: object) -> object:
     text = value if isinstance(value, str) else str(value) if isinstance(value, dict | bytes) else ""
     return _TOKEN_IN_QUERY.sub(f"{READ_TOKEN}=[redacted]", text) if READ_TOKEN in text else value
+
+
+class JsonFormatter(logging.Formatter):
+    """A JSON object per line. The line of a request has its fields instead of a message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, object] = {"at": at, "level": record.levelname.lower(), "logger": record.name}
+        line |= getattr(record, "request", None) or {"message": record.getMessage()}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
 
 
 class ColourFormatter(logging.Formatter):

@@ -5,7 +5,7 @@ Names are those of vLLM with another prefix, where it has the metric: its dashbo
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
@@ -14,8 +14,6 @@ from prometheus_client.registry import Collector
 REGISTRY = CollectorRegistry()
 
 _WAIT_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_FIRST_TOKEN_BUCKETS = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
-_TOKEN_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10)
 _PAUSE_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 
 
@@ -39,44 +37,54 @@ RefusalReason: TypeAlias = Literal[
 
 
 class TokenCounter(Collector):
-    """A counter without lock and labels, for what happens at every token. Only the event loop adds to it."""
+    """A counter without a lock, for what happens at every token. Only the event loop adds to it."""
 
-    def __init__(self, name: str, documentation: str) -> None:
-        self._name, self._documentation = name, documentation
-        self.value = 0
+    def __init__(self, name: str, documentation: str, labels: Sequence[str] = ()) -> None:
+        self._name, self._documentation, self._labels = name, documentation, labels
+        self._values: dict[tuple[str, ...], float] = {} if labels else {(): 0}
         REGISTRY.register(self)
 
-    def add(self, amount: int) -> None:
-        self.value += amount
+    def add(self, amount: float, *labels: str) -> None:
+        self._values[labels] = self._values.get(labels, 0) + amount
 
     def collect(self) -> Iterable[Metric]:
-        return [CounterMetricFamily(self._name, self._documentation, self.value)]
+        family = CounterMetricFamily(self._name, self._documentation, labels=self._labels)
+        for labels, value in list(self._values.items()):
+            family.add_metric(labels, value)
+        return [family]
 
 
 class TokenHistogram(Collector):
     """A histogram of the same kind: it takes a fifth of the time of the library's."""
 
-    def __init__(self, name: str, documentation: str, buckets: Sequence[float]) -> None:
-        self._name, self._documentation, self._buckets = name, documentation, buckets
-        self._counts = [0] * (len(buckets) + 1)
-        self._sum = 0.0
+    def __init__(self, name: str, documentation: str, buckets: Sequence[float], labels: Sequence[str] = ()) -> None:
+        self._name, self._documentation, self._buckets, self._labels = name, documentation, buckets, labels
+        self._counts: dict[tuple[str, ...], list[int]] = {} if labels else {(): self._no_counts()}
+        self._sums: dict[tuple[str, ...], float] = {}
         REGISTRY.register(self)
 
     @property
     def count(self) -> int:
-        return sum(self._counts)
+        return sum(map(sum, self._counts.values()))
 
-    def observe(self, seconds: float) -> None:
-        self._counts[bisect_left(self._buckets, seconds)] += 1
-        self._sum += seconds
+    def observe(self, seconds: float, *labels: str) -> None:
+        counts = self._counts.get(labels)
+        if counts is None:
+            counts = self._counts[labels] = self._no_counts()
+        counts[bisect_left(self._buckets, seconds)] += 1
+        self._sums[labels] = self._sums.get(labels, 0.0) + seconds
+
+    def _no_counts(self) -> list[int]:
+        return [0] * (len(self._buckets) + 1)
 
     def collect(self) -> Iterable[Metric]:
-        family = HistogramMetricFamily(self._name, self._documentation)
-        total, buckets = 0, []
-        for bound, count in zip([*map(str, map(float, self._buckets)), "+Inf"], self._counts, strict=True):
-            total += count
-            buckets.append((bound, total))
-        family.add_metric([], buckets, self._sum)
+        family = HistogramMetricFamily(self._name, self._documentation, labels=self._labels)
+        for labels, counts in list(self._counts.items()):
+            total, buckets = 0, []
+            for bound, count in zip([*map(str, map(float, self._buckets)), "+Inf"], counts, strict=True):
+                total += count
+                buckets.append((bound, total))
+            family.add_metric(labels, buckets, self._sums.get(labels, 0.0))
         return [family]
 
 
@@ -99,20 +107,6 @@ WAIT_SECONDS = Histogram(
     buckets=_WAIT_BUCKETS,
     registry=REGISTRY,
 )
-QUEUE_SECONDS = Histogram(
-    "tis_request_queue_time_seconds", "Waits for the model", buckets=_WAIT_BUCKETS, registry=REGISTRY
-)
-FIRST_TOKEN_SECONDS = Histogram(
-    "tis_time_to_first_token_seconds",
-    "From the arrival of a request to its first token",
-    buckets=_FIRST_TOKEN_BUCKETS,
-    registry=REGISTRY,
-)
-INTER_TOKEN_SECONDS = TokenHistogram(
-    "tis_inter_token_latency_seconds", "Between two steps of an answer with new tokens", _TOKEN_BUCKETS
-)
-PROMPT_TOKENS = Counter("tis_prompt_tokens", "Tokens of prompts", registry=REGISTRY)
-CACHED_TOKENS = Counter("tis_prefix_cache_hits", "Tokens of prompts found in the KV cache", registry=REGISTRY)
 CACHED_VECTORS = Counter(
     "tis_embedding_cache",
     "Texts whose vector was asked for, by whether the cache had it",
@@ -132,10 +126,39 @@ DRAFT_TOKENS = Counter(
 ACCEPTED_DRAFT_TOKENS = Counter(
     "tis_spec_decode_num_accepted_tokens", "Drafted tokens that became tokens of answers", registry=REGISTRY
 )
-GENERATION_TOKENS = TokenCounter("tis_generation_tokens", "Tokens of answers")
+SESSION_EVENTS = TokenCounter("tis_session_events", "Events that were recorded")
+MEDIA_REFUSALS = Counter(
+    "tis_media_rejected", "Images, videos and sounds that were refused, by error code", ["reason"], registry=REGISTRY
+)
+ASSISTANT_TURNS = Counter(
+    "tis_assistant_turns", "Turns of the shopping assistant, by outcome", ["outcome"], registry=REGISTRY
+)
+ASSISTANT_SECONDS = Histogram(
+    "tis_assistant_turn_seconds",
+    "Of a turn of the assistant that finished, in this process",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+    registry=REGISTRY,
+)
+WORKER_DEATHS = Counter(
+    "tis_engine_restarts", "Workers of a model that died and were replaced", ["model_name"], registry=REGISTRY
+)
+HTTP_REQUESTS = Counter(
+    "tis_http_requests", "Requests, by the template of their route", ["route", "method", "status"], registry=REGISTRY
+)
+HTTP_SECONDS = Histogram(
+    "tis_http_request_duration_seconds",
+    "From the head of a request to the end of its response",
+    ["route"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300),
+    registry=REGISTRY,
+)
 LOOP_PAUSE_SECONDS = TokenHistogram(
     "tis_event_loop_lag_seconds", "How late the event loop runs a callback", _PAUSE_BUCKETS
 )
+
+
+for _reason in get_args(RefusalReason):  # from 0 on, as the first step of a series that begins at 1 is seen by no rate
+    _REFUSED.labels(_reason)
 
 
 def count_refusal(reason: RefusalReason) -> None:

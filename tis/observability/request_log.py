@@ -1,18 +1,26 @@
-"""Request ids, and one log line per request."""
+"""Request ids, and one log line per request: of its path the template of the route, as a path may name a person."""
 
 import contextvars
 import logging
 import re
 import time
 import uuid
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tis.observability.metrics import HTTP_REQUESTS, HTTP_SECONDS
+from tis.observability.request_facts import RequestFacts, begin_facts
 
 log = logging.getLogger("tis.requests")
 
 # Load balancers and monitors request these every few seconds.
 PROBES = {"/live", "/ready", "/health", "/metrics"}
+
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_UNROUTED = "(none)"  # no route has this path, or the request was refused before it came to one
+_NO_STATUS = 499  # the client left before there was one
 
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _current_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
@@ -23,7 +31,7 @@ def current_request_id() -> str:
 
 
 class RequestLogMiddleware:
-    """Accepts or makes the request id, and logs method, path, status and time; never query, headers or body."""
+    """Accepts or makes the request id, counts the request and logs it; never its path, query, headers or body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -34,6 +42,7 @@ class RequestLogMiddleware:
             return
         request_id = accepted_or_new_id(Headers(scope=scope).get("x-request-id"))
         _current_id.set(request_id)
+        facts = begin_facts()
         began = time.perf_counter()
         status = 0
 
@@ -47,15 +56,63 @@ class RequestLogMiddleware:
         try:
             await self.app(scope, receive, send_with_id)
         finally:
-            took_ms = (time.perf_counter() - began) * 1000
+            seconds = time.perf_counter() - began
+            line = request_line(scope, facts, request_id, status or _NO_STATUS, seconds)
+            HTTP_REQUESTS.labels(line["route"], line["method"], line["status"]).inc()
+            HTTP_SECONDS.labels(line["route"]).observe(seconds)
             level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
-            log.log(level, "%s %s %s %.0fms %s", scope["method"], one_line(scope["path"]), status, took_ms, request_id)
+            if log.isEnabledFor(level):
+                log.log(level, "%s", as_text(line), extra={LINE: line})
 
 
 def accepted_or_new_id(client_id: str | None) -> str:
     return client_id if client_id and _ACCEPTED_ID.fullmatch(client_id) else f"req-{uuid.uuid4().hex}"
 
 
-def one_line(path: str) -> str:
-    """A decoded path may contain line breaks, with which a client could forge log lines."""
-    return path[:200].encode("unicode_escape").decode("ascii")
+LINE = "request"  # the attribute of a log record that has the fields of the line
+
+
+def request_line(
+    scope: Scope, facts: RequestFacts, request_id: str, status: int, seconds: float
+) -> dict[str, str | int | float | None]:
+    """All of it comes from this server, but for the id, whose characters are checked."""
+    return {
+        "id": request_id,
+        "method": known_method(scope["method"]),
+        "route": route_of(scope),
+        "status": status,
+        "ms": round(seconds * 1000, 1),
+        "queue_ms": _rounded(facts.queue_ms),
+        "first_token_ms": _rounded(facts.first_token_ms),
+        "prompt_tokens": facts.prompt_tokens,
+        "cached_tokens": facts.cached_tokens,
+        "completion_tokens": facts.completion_tokens,
+        "finish": facts.finish,
+        "error": facts.error_code,
+        "key": scope.get("state", {}).get("key_name"),
+        "model": facts.model,
+    }
+
+
+def known_method(method: str) -> str:
+    return method if method in _METHODS else "other"
+
+
+def route_of(scope: Scope) -> str:
+    """With the prefix of its router, such as `/v1/stream/{session_id}`."""
+    context = scope.get("fastapi", {}).get("effective_route_context")
+    route: Any = context or scope.get("route")
+    return str(getattr(route, "path", None) or _UNROUTED)
+
+
+def _rounded(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else round(milliseconds, 1)
+
+
+def as_text(line: dict[str, str | int | float | None]) -> str:
+    """For people: what is empty is left out."""
+    parts = [f"{line['method']} {line['route']} {line['status']} {line['ms']:.0f}ms"]
+    if line["model"]:
+        parts.append(f"{line['model']} {line['prompt_tokens']}+{line['completion_tokens']} tokens")
+    parts += [str(line[name]) for name in ("finish", "error", "key") if line[name]]
+    return " ".join([*parts, str(line["id"])])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from tis.errors import ServiceError
+from tis.observability.metrics import SESSION_EVENTS
 from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.source import Block
 from tis.streaming.stores.store import Event, SessionKey, Store
@@ -103,6 +104,7 @@ class Recording:
             self.next_index += 1
         if self.next_index == first:
             return
+        SESSION_EVENTS.add(self.next_index - first)
         new = self._window[first - self.next_index :]
         self._store.append(self.key, new, self._on_committed)
         if self._store.durability == "degraded":

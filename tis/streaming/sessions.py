@@ -77,6 +77,23 @@ class Sessions:
         durability = self._store.durability
         return "full" if durability == "durable" and self._is_full else durability
 
+    @property
+    def lag_seconds(self) -> float:
+        """How long the oldest event that the store does not have yet has waited."""
+        return self._store.lag_seconds
+
+    @property
+    def num_kept(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def num_running(self) -> int:
+        return len(self._recorders)
+
+    @property
+    def num_readers(self) -> int:
+        return sum(len(session.recording.readers) for session in self._active.values())
+
     def now(self) -> float:
         """On the clock of the store."""
         return self._store.now()

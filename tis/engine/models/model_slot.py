@@ -25,6 +25,7 @@ from tis.engine.worker import Worker
 from tis.errors import ServiceError
 from tis.observability.collector import exempt_living_objects
 from tis.observability.logs import describe_with_messages, log_exception
+from tis.observability.metrics import WORKER_DEATHS
 
 log = logging.getLogger("tis.engine")
 
@@ -69,6 +70,7 @@ class ModelSlot:
         self._failure: ServiceError | None = None
         self._stage: str | None = None
         self._progress: float | None = None
+        WORKER_DEATHS.labels(entry.id)  # from 0 on
         self._load_backoff, self._worker_backoff = Backoff(rules.retry_seconds), Backoff(rules.retry_seconds)
         self._closed = False
         self._on_loss = on_loss
@@ -214,6 +216,7 @@ class ModelSlot:
     def submit(self, request: QueuedRequest) -> None:
         if not self._worker:
             raise WorkerDied(f"The worker of {self.entry.id} is down.", retry_after=5)
+        request.timing.submitted(request.model_name or self.name, request.num_prompt_tokens)
         self._worker.submit(request)
 
     def drop_if_queued(self, request: QueuedRequest) -> None:
@@ -327,6 +330,7 @@ class ModelSlot:
         if time.monotonic() - self._worker_started_at > MAX_BACKOFF_SECONDS:
             self._worker_backoff.succeeded()
         pause = self._worker_backoff.failed()
+        WORKER_DEATHS.labels(self.name).inc()
         log.error("%s Next worker in %.0f s.", reason, pause)
         asyncio.get_running_loop().call_later(pause, self._replace_worker)
 

@@ -16,6 +16,7 @@ from tis.engine.prompt import ChatPrompt, media_of
 from tis.engine.text.tokenizer import TextCodec
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest
+from tis.observability.model_metrics import EMBEDDING_HITS, EMBEDDING_MISSES
 
 if TYPE_CHECKING:
     import numpy
@@ -74,7 +75,11 @@ class PooledTexts:
             prompt = loaded.rows.prompt(options.prompt_name)
             rows = loaded.rows.of_texts(texts, prompt, truncate=options.truncate)
             keys = [self._cache.key(row, salt) for row in rows]
-            return rows, keys, {key: self._cache.find(key) for key in dict.fromkeys(keys)}
+            found = {key: self._cache.find(key) for key in dict.fromkeys(keys)}
+            num_missing = sum(vector is None for vector in found.values())
+            EMBEDDING_HITS.labels(slot.name).inc(len(found) - num_missing)
+            EMBEDDING_MISSES.labels(slot.name).inc(num_missing)
+            return rows, keys, found
 
         def finish(known: dict[bytes, Any], missing: dict[bytes, TokenRow], made: Sequence[Any]) -> list[Any]:
             for key, vector in zip(missing, made, strict=True):

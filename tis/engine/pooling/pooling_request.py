@@ -17,6 +17,7 @@ class PoolingRequest:
     """Made on the event loop; from then on the model's thread owns its rows and results, and the loop its future."""
 
     is_resumed = False
+    model_name = ""
 
     def __init__(
         self, rows: Sequence[TokenRow], on_cancel: Callable[[QueuedRequest], None], ticket: Ticket | None
@@ -38,6 +39,10 @@ class PoolingRequest:
         return sum(map(len, self.rows))
 
     @property
+    def num_prompt_tokens(self) -> int:
+        return self.num_tokens
+
+    @property
     def is_cancelled(self) -> bool:
         return self._cancelled.is_set()
 
@@ -55,6 +60,8 @@ class PoolingRequest:
         if self.answer.done():
             return
         if isinstance(item, ServiceError):
+            self.timing.finished("error", item.code)
             self.answer.set_exception(item)
         else:
+            self.timing.finished("stop")
             self.answer.set_result(item)

@@ -13,6 +13,7 @@ from tis.engine.speech.heard import HeardWindow, HearingOptions, SpeechDescripti
 from tis.engine.speech.speech_request import PreparedWindow, SpeechRequest, WindowTokens
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest
+from tis.observability.model_metrics import HEARD_SECONDS
 
 _SILENT = 1e-4  # the largest sample of a window in which nobody speaks: -80 dB
 
@@ -46,6 +47,7 @@ class HeardWindows:
         if prepared is None:
             return HeardWindow(window.options.language, (), 0)
         made = await self._compute(slot, loaded, prepared, ticket)
+        HEARD_SECONDS.add(prepared.num_samples / loaded.description.sample_rate, slot.name)
         return await self._bridge.in_vision_pool(lambda: loaded.text.heard(made, prepared))
 
     async def detect_language(

@@ -41,6 +41,8 @@ class SpeechRequest:
     """Made on the event loop, which owns its future; the model's thread has the rest."""
 
     is_resumed = False
+    model_name = ""
+    num_prompt_tokens = 0
 
     def __init__(
         self, window: PreparedWindow, on_cancel: Callable[[QueuedRequest], None], ticket: Ticket | None
@@ -72,8 +74,10 @@ class SpeechRequest:
         if self.answer.done():
             return
         if isinstance(item, ServiceError):
+            self.timing.finished("error", item.code)
             self.answer.set_exception(item)
             return
         if item.num_tokens:
             self.timing.tokens(item.num_tokens, now, 0)
+        self.timing.finished("stop")
         self.answer.set_result(item)

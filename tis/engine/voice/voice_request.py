@@ -11,6 +11,7 @@ from tis.engine.request import Delivery, QueuedRequest
 from tis.engine.request_timing import RequestTiming
 from tis.engine.voice.spoken import SentenceToSay
 from tis.errors import ServiceError
+from tis.observability.model_metrics import SPOKEN_SECONDS
 from tis.observability.request_log import current_request_id
 
 TOKENS_PER_SECOND = 50  # of sound, in metrics and usage, as those of transcriptions are counted
@@ -24,6 +25,8 @@ class SpeakingRequest:
     """Made on the event loop, which owns its future; the model's thread has the rest."""
 
     is_resumed = False
+    model_name = ""
+    num_prompt_tokens = 0
 
     def __init__(
         self,
@@ -60,7 +63,10 @@ class SpeakingRequest:
         if self.answer.done():
             return
         if isinstance(item, ServiceError):
+            self.timing.finished("error", item.code)
             self.answer.set_exception(item)
             return
         self.timing.tokens(num_audio_tokens(len(item), self._sample_rate), now, 0)
+        self.timing.finished("stop")
+        SPOKEN_SECONDS.add(len(item) / self._sample_rate, self.timing.model_name)
         self.answer.set_result(item)

@@ -12,7 +12,7 @@ from tis.http.anthropic_errors import REQUEST_ID_HEADER
 from tis.http.error_handlers import error_body, error_response
 from tis.http.errors import HeadersTooLarge, HttpVersionNotSupported, RequestTimeout
 from tis.observability.metrics import TRANSPORT_REFUSALS
-from tis.observability.request_log import accepted_or_new_id, one_line
+from tis.observability.request_log import LINE, accepted_or_new_id, known_method
 
 log = logging.getLogger("tis.requests")
 
@@ -73,8 +73,15 @@ class Refusal:
 
     def record(self) -> None:
         TRANSPORT_REFUSALS.labels(self._error.code).inc()
-        shown = one_line(self._path) or "-"
-        log.info("%s %s %s %s %s", self._method or "-", shown, self._error.status, self._error.code, self._request_id)
+        method = known_method(self._method)
+        line = {
+            "id": self._request_id,
+            "method": method,
+            "route": None,
+            "status": self.status,
+            "error": self._error.code,
+        }
+        log.info("refused %s %s %s", self.status, self._error.code, self._request_id, extra={LINE: line})
 
     def to_bytes(self, status_line: bytes, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         """The response closes the connection: where its end of the request is, nobody knows."""

@@ -7,6 +7,7 @@ has the answer.
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -30,6 +31,7 @@ from tis.marketplace.products.delivery import Language
 from tis.marketplace.reading.follow_ups import OTHERS
 from tis.marketplace.users.chat_streams import stream_owner
 from tis.observability.logs import log_exception
+from tis.observability.metrics import ASSISTANT_SECONDS, ASSISTANT_TURNS
 from tis.observability.request_log import current_request_id
 from tis.streaming.source import Block
 from tis.streaming.stores.store import Status
@@ -113,6 +115,7 @@ class AssistantTurn:
 
     def failure(self, error: Exception) -> Block:
         self.outcome = "failed"
+        ASSISTANT_TURNS.labels("failed").inc()
         if isinstance(error, ServiceError):
             detail, status = error.message, error.status
         else:
@@ -130,11 +133,15 @@ class AssistantTurn:
             self._ticket = self._admission.resumed_ticket()
             self._ticket.begin_run()
         try:
+            began_at = time.monotonic()
             async for block in self._stages(self._spec, self._ticket):
                 self._num_shown += 1
                 yield [block]
+            ASSISTANT_TURNS.labels("finished").inc()
+            ASSISTANT_SECONDS.observe(time.monotonic() - began_at)
         except Cancelled:
             self.outcome = "cancelled"
+            ASSISTANT_TURNS.labels("cancelled").inc()
             yield [_block({"over": "cancelled"}, "cancelled")]
         finally:
             self._ticket.end_run()

@@ -18,6 +18,7 @@ from tis.streaming.stores.store import (
 
 class MemoryStore:
     durability: Durability = "memory"
+    lag_seconds = 0.0
     is_full = False  # `SessionLimits` bounds it
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -84,6 +84,11 @@ class SqliteStore:
     def is_full(self) -> bool:
         return self._room.is_full(self._queue.num_bytes)
 
+    @property
+    def lag_seconds(self) -> float:
+        since = self._queue.oldest_queued_at()
+        return 0.0 if since is None else max(0.0, time.monotonic() - since)
+
     def owners(self) -> Sequence[str]:
         return self._room.owners()
 

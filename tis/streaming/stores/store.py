@@ -91,6 +91,11 @@ class Store(Protocol):
         """It holds as many bytes as it may: forget finished sessions, and begin no new one in it."""
         ...
 
+    @property
+    def lag_seconds(self) -> float:
+        """How long the oldest thing that is not stored yet has waited."""
+        ...
+
     def owners(self) -> Sequence[str]:
         """The owners of its sessions, the one with the most bytes first."""
         ...
