@@ -1,6 +1,7 @@
 """A speech that another process goes on with, event by event, with an engine that hums instead of a model."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -13,10 +14,12 @@ from tis.admission.limits import AdmissionLimits
 from tis.audio_api.interrupted_answer import InterruptedAnswer
 from tis.audio_api.speech_run import SpeechRun, resumed_speech
 from tis.audio_api.speech_spec import SpeechSpec
+from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
 from tis.errors import QueueFull
+from tis.media.audio.protocol import CutRules
 from tis.streaming.source import Block
 
 RATE = 16_000
@@ -112,6 +115,28 @@ def test_what_cannot_be_read_or_may_not_go_on_is_interrupted(whole: list[Block])
     for run in cases:
         with pytest.raises(GenerationInterrupted):
             blocks_of(run)
+
+
+def test_a_transcription_whose_windows_an_older_version_cut_is_interrupted() -> None:
+    spec = TranscriptionSpec(
+        model_id="ears",
+        task="transcribe",
+        file="digest",
+        sample_rate=RATE,
+        window_seconds=30,
+        rules=CutRules(),
+        language=None,
+        languages=[],
+        language_names={},
+        prompt="",
+        temperatures=[0],
+        with_words=False,
+        with_logprobs=False,
+        with_segments=False,
+    )
+    assert TranscriptionSpec.from_json(json.loads(spec.to_json())) == spec
+    with pytest.raises(OtherTranscription):
+        TranscriptionSpec.from_json({**json.loads(spec.to_json()), "version": 1})
 
 
 def test_a_full_queue_stops_no_speech_that_has_begun(whole: list[Block]) -> None:

@@ -1,18 +1,20 @@
 """Preparing a request: the order of defaults, and what is refused."""
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tis.engine.errors import ContextLengthExceeded
+from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import CharacterTokenizer, load_echo
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt
+from tis.engine.speech.heard import SpeechWindow
 from tis.engine.text.text_encoder import TooManyTokens
+from tis.engine.voice.spoken import SentenceToSay
 from tis.errors import Unavailable
 
 pytestmark = pytest.mark.anyio
@@ -82,6 +84,22 @@ async def test_a_draining_engine_refuses_new_requests() -> None:
     engine.drain()
     with pytest.raises(Unavailable):
         await engine.prepare("m", ChatPrompt([{"role": "user", "content": "x"}]), {})
+    await engine.close()
+
+
+async def test_what_a_recorded_answer_names_and_is_served_no_more_is_interrupted() -> None:
+    engine = LocalEngine([CatalogueEntry("m", "echo")], lambda entry, report: load_echo("echo"), EngineLimits())
+    await engine.open()
+    asked: list[Coroutine[Any, Any, object]] = [
+        engine.describe_voice("gone"),
+        engine.say("gone", SentenceToSay("Halo", "default")),
+        engine.describe_speech("gone"),
+        engine.detect_language("gone", []),
+        engine.hear("gone", SpeechWindow([])),
+    ]
+    for one in asked:
+        with pytest.raises(GenerationInterrupted, match="gone is not served any more"):
+            await one
     await engine.close()
 
 

@@ -10,7 +10,7 @@ from tis.media.audio.protocol import CutRules
 
 KIND = "transcription"
 # It rises when the same records make other events, or the same file other windows.
-_VERSION = 1
+_VERSION = 2
 
 
 class OtherTranscription(ValueError):

@@ -328,35 +328,35 @@ class LocalEngine:
 
     async def describe_speech(self, model_id: str) -> SpeechDescription:
         self._require_open(is_resumed=False)
-        slot = self.slots[model_id]
+        slot = self._slot_of(model_id)
         with slot.use.preparing():
             return (await self._hearing(slot)).description
 
     async def detect_language(self, model_id: str, samples: Any, ticket: Ticket | None = None) -> str | None:
-        slot = self.slots[model_id]
+        slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
             return await self._windows.detect_language(slot, await self._hearing(slot), samples, ticket)
 
     async def hear(self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None) -> HeardWindow:
         """Also while draining: the window may be one of many of a file that was accepted before."""
-        slot = self.slots[model_id]
+        slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
             return await self._windows.hear(slot, await self._hearing(slot), window, ticket)
 
     async def describe_voice(self, model_id: str) -> VoiceDescription:
         self._require_open(is_resumed=False)
-        slot = self.slots[model_id]
+        slot = self._slot_of(model_id)
         with slot.use.preparing():
             return (await self._speaking(slot)).description
 
     async def cut_text(self, model_id: str, text: str, pace: float = 1.0) -> CutText:
-        slot = self.slots[model_id]
+        slot = self._slot_of(model_id)
         with slot.use.preparing():
             return await self._spoken.cut(await self._speaking(slot), text, pace)
 
     async def say(self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None) -> Any:
         """Also while draining: the sentence may be one of many of a text that was accepted before."""
-        slot = self.slots[model_id]
+        slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
             return await self._spoken.say(slot, await self._speaking(slot), sentence, ticket)
 
