@@ -104,11 +104,27 @@ def test_the_output_of_a_local_shell_finds_its_call_behind_a_compaction(hermes: 
             assert messages[-2]["tool_calls"][0]["id"] == messages[-1]["tool_call_id"] == "c7"
 
 
-@pytest.mark.parametrize("beside", [{"tools": 5}, {"tools": ["x"]}, {"call_ids": []}, {"call_ids": {"a": 5}}])
+def _of_calls(calls: Any) -> Event:
+    return {"messages": [said("user", "x"), {"role": "assistant", "tool_calls": calls}]}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"tools": 5},
+        {"tools": ["x"]},
+        {"call_ids": []},
+        {"call_ids": {"a": 5}},
+        _of_calls([{"type": "function", "function": {"name": "f", "arguments": "{}"}}]),
+        _of_calls([{"id": ["c"], "type": "function", "function": {"name": "f", "arguments": "{}"}}]),
+        _of_calls(["x"]),
+    ],
+)
 def test_a_forged_item_is_refused(hermes: httpx2.Client, beside: Event) -> None:
     context = {"messages": [said("assistant", "")], "summary_at": 0, "replaces": True, "beside": beside}
     item = {"type": "compaction", "encrypted_content": sealed_context(context, "y")}
-    assert refused(hermes, {"input": [item, said("user", "x")]})["code"] == "invalid_encrypted_content"
+    for last in said("user", "x"), TRIGGER:
+        assert refused(hermes, {"input": [item, last]})["code"] == "invalid_encrypted_content"
 
 
 def test_a_forged_tool_is_named(hermes: httpx2.Client) -> None:

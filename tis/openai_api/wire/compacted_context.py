@@ -254,7 +254,10 @@ def _is_message(given: Any) -> bool:
     """As `sealed_context` writes them; the rest is checked with all other messages."""
     if not isinstance(given, dict) or not _FIELDS.issuperset(given) or given.get("role") not in _ROLES:
         return False
-    return isinstance(given.get("content", ""), str) and isinstance(given.get("tool_calls", []), list)
+    calls = given.get("tool_calls", [])
+    if not isinstance(calls, list) or not all(isinstance(one, dict) and isinstance(one.get("id"), str) for one in calls):
+        return False
+    return isinstance(given.get("content", ""), str)
 
 
 def _no_number(constant: str) -> None:
