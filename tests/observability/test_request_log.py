@@ -52,8 +52,10 @@ def lines_of(written: StringIO) -> list[dict[str, object]]:
 
 def test_a_line_of_json_has_what_happened(json_log: StringIO) -> None:
     with served(settings_with(log_level="info")) as running:
-        for stream in (False, True):
-            answer = httpx2.post(running.url + CHAT, json=said("Halo", stream=stream), headers={"X-Request-ID": "a-1"})
+        for is_streamed in (False, True):
+            answer = httpx2.post(
+                running.url + CHAT, json=said("Halo", stream=is_streamed), headers={"X-Request-ID": "a-1"}
+            )
             assert answer.status_code == 200
         httpx2.post(running.url + CHAT, json=said("Halo", max_tokens=2))
         httpx2.post(running.url + CHAT, json=said("Halo", temperature=9))
