@@ -55,6 +55,18 @@ RUN --mount=type=cache,target=/pip-cache pip wheel --cache-dir /pip-cache --no-d
 
 FROM base AS server
 ARG BAKE_MODEL=
+# What the workflow knows of the commit it builds.
+ARG VERSION=
+ARG REVISION=
+ARG SOURCE=
+LABEL org.opencontainers.image.title="transformers-inference-server" \
+    org.opencontainers.image.description="Models of your own behind the OpenAI API" \
+    org.opencontainers.image.licenses="MIT" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.revision="$REVISION" \
+    org.opencontainers.image.source="$SOURCE"
+# As process 1 it forwards signals and reaps what killed decoders leave behind.
+RUN apt-get update && apt-get install --yes --no-install-recommends tini && rm -r /var/lib/apt/lists/*
 RUN groupadd --gid 1000 tis \
     && useradd --uid 1000 --gid tis --home-dir /data --no-create-home tis \
     && install --directory --owner tis --group tis /data
@@ -78,5 +90,5 @@ VOLUME /data
 EXPOSE 3000
 # Asked directly: urllib would go through HTTP_PROXY.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 CMD ["python", "-c", "import http.client, os, sys; c = http.client.HTTPConnection('127.0.0.1', int(os.environ.get('PORT') or 3000), timeout=4); c.request('GET', '/live'); sys.exit(c.getresponse().status != 200)"]
-ENTRYPOINT ["tis"]
+ENTRYPOINT ["tini", "--", "tis"]
 CMD ["serve"]

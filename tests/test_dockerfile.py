@@ -20,7 +20,7 @@ from tests.serving import REPOSITORY, free_port, served, settings_with
 from tis.engine.models.hub_files import WANTED_FILES
 from tis.settings import Settings
 
-INSTRUCTIONS = {"FROM", "ARG", "ENV", "RUN", "COPY", "WORKDIR", "USER", "VOLUME", "EXPOSE"} | {
+INSTRUCTIONS = {"FROM", "ARG", "ENV", "RUN", "COPY", "WORKDIR", "USER", "VOLUME", "EXPOSE", "LABEL"} | {
     "HEALTHCHECK",
     "ENTRYPOINT",
     "CMD",
@@ -91,7 +91,7 @@ def test_instructions_are_known_and_stages_stand_on_earlier_ones(stage: Stage) -
 def test_every_argument_is_used_where_it_is_declared(stage: Stage) -> None:
     for argument in stage.values("ARG"):
         name = argument.partition("=")[0]
-        users = [value for instruction, value in stage.lines if instruction in ("RUN", "ENV")]
+        users = [value for instruction, value in stage.lines if instruction in ("RUN", "ENV", "LABEL")]
         assert any(re.search(rf"\$\{{?{name}\b", value) for value in users), name
 
 
@@ -155,8 +155,8 @@ def test_its_environment_is_known_to_the_server() -> None:
     assert IMAGE.values("EXPOSE") == [str(settings.port)]
 
 
-def test_it_starts_the_server() -> None:
-    assert IMAGE.values("ENTRYPOINT") == ['["tis"]'] and IMAGE.values("CMD") == ['["serve"]']
+def test_an_init_that_reaps_starts_the_server() -> None:
+    assert IMAGE.values("ENTRYPOINT") == ['["tini", "--", "tis"]'] and IMAGE.values("CMD") == ['["serve"]']
 
 
 def test_no_secret_is_an_argument_or_a_variable() -> None:

@@ -1,4 +1,4 @@
-"""The commands `tis serve`, `models`, `download`, `keys` and `seed`, `tis --version`, and `python main.py`.
+"""The commands `tis serve`, `models`, `download`, `keys`, `seed` and `backup`, `tis --version`, and `python main.py`.
 
 Slow imports are inside the functions, so that Ctrl-C during an import prints no traceback.
 """
@@ -29,7 +29,7 @@ def serve_lazily() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    from tis.cli import download, flags, keys, models, seed, serve
+    from tis.cli import backup, download, flags, keys, models, seed, serve
     from tis.cli.restart import NO_RESTART
 
     parser = argparse.ArgumentParser(
@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
         ("models", models, "list the models of the catalogue"),
         ("download", download, "fetch models from the Hugging Face hub"),
         ("keys", keys, "add, list and revoke API keys"),
+        ("backup", backup, "copy the SQLite files of a running server"),
     ):
         added = commands.add_parser(
             name,
@@ -78,12 +79,18 @@ def _run(arguments: Sequence[str] | None) -> None:
         sys.exit(run_with_restarts(given))
     obey_parent()
     with without_collections():
-        from tis.cli import download, keys, models, seed, serve
+        from tis.cli import backup, download, keys, models, seed, serve
 
     commands = parser()
     parsed = commands.parse_args(given)
     if parsed.command is None:
         commands.print_help()
         sys.exit(2)
-    runs = {"serve": serve.run, "models": models.run, "download": download.run, "keys": keys.run, "seed": seed.run}
-    runs[parsed.command](parsed)
+    {
+        "serve": serve.run,
+        "models": models.run,
+        "download": download.run,
+        "keys": keys.run,
+        "seed": seed.run,
+        "backup": backup.run,
+    }[parsed.command](parsed)

@@ -71,6 +71,11 @@ class Database:
         return Path(str(self._url.database)).absolute().parent if is_file else None
 
     @property
+    def sqlite_path(self) -> Path | None:
+        folder = self.folder
+        return folder / Path(str(self._url.database)).name if folder else None
+
+    @property
     def is_available(self) -> bool:
         return self.failure is None
 

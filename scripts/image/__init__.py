@@ -1,0 +1,1 @@
+"""Builds the Dockerfile and runs the image where no Docker engine is: buildah, debootstrap and namespaces."""

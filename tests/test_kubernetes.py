@@ -1,0 +1,132 @@
+"""The Helm chart and the manifest that is made of it, checked by the schemas of Kubernetes."""
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+
+from tests.serving import REPOSITORY
+from tests.test_dockerfile import STAGES
+from tis.settings import Settings
+
+CHART = REPOSITORY / "deploy" / "helm" / "tis"
+MANIFEST = REPOSITORY / "deploy" / "kubernetes" / "tis.yaml"
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+IMAGE = STAGES["server"]
+HELM = shutil.which("helm")
+needs_helm = pytest.mark.skipif(not HELM, reason="helm is not here: https://helm.sh/docs/intro/install")
+EVERYTHING = ["ingress.enabled=true", "autoscaling.enabled=true", "persistence.storageClass=fast", "replicas=3"]
+
+
+@cache
+def objects() -> dict[str, dict[str, Any]]:
+    """By kind; the second Service is `Service tis-pods`."""
+    found = {}
+    for one in yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8")):
+        kind = one["kind"] if one["metadata"]["name"] == "tis" else f"{one['kind']} {one['metadata']['name']}"
+        found[kind] = one
+    return found
+
+
+def pod() -> dict[str, Any]:
+    spec: dict[str, Any] = objects()["StatefulSet"]["spec"]["template"]["spec"]
+    return spec
+
+
+def server() -> dict[str, Any]:
+    [container] = pod()["containers"]
+    return dict(container)
+
+
+def helm(*arguments: str) -> str:
+    assert HELM
+    done = subprocess.run([HELM, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_schemas_of_kubernetes_accept_the_manifest_and_refuse_another() -> None:
+    for one in objects().values():
+        kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+    assert set(objects()) == {"StatefulSet", "Service", "Service tis-pods", "PodDisruptionBudget", "NetworkPolicy"}
+    wrong = {**objects()["Service"], "spec": {**objects()["Service"]["spec"], "port": 80}}
+    with pytest.raises(jsonschema.ValidationError):
+        kubernetes_validate.validate(wrong, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_the_pod_runs_as_the_user_of_the_image_with_a_read_only_root() -> None:
+    context = pod()["securityContext"]
+    assert [f"{context['runAsUser']}:{context['runAsGroup']}"] == IMAGE.values("USER")
+    assert context["runAsNonRoot"] and context["fsGroup"] == 1000
+    assert server()["securityContext"]["readOnlyRootFilesystem"]
+    assert {mount["mountPath"] for mount in server()["volumeMounts"]} == {*IMAGE.values("VOLUME"), "/tmp"}
+    assert [str(port["containerPort"]) for port in server()["ports"]] == IMAGE.values("EXPOSE")
+
+
+def test_its_variables_are_settings_and_its_secrets_are_no_values() -> None:
+    variables = {variable["name"]: variable for variable in server()["env"]}
+    assert set(variables) <= set(Settings.variables().values())
+    for name in ("API_KEYS", "ADMIN_KEY", "HF_TOKEN", "DATABASE_URL", "JWT_SECRET_KEY"):
+        assert "value" not in variables[name], name
+    assert variables["API_KEYS"]["valueFrom"]["secretKeyRef"]["optional"] is False
+
+
+def test_a_pod_has_time_to_leave() -> None:
+    [pause] = re.findall(r"\d+", str(server()["lifecycle"]["preStop"]["exec"]["command"]))
+    drain = next(int(variable["value"]) for variable in server()["env"] if variable["name"] == "DRAIN_SECONDS")
+    assert int(pause) + drain < pod()["terminationGracePeriodSeconds"]
+
+
+def test_probes_ask_what_the_server_answers() -> None:
+    paths = {name: server()[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
+    # A server that loads or drains is alive.
+    assert paths == {"startup": "/ready", "readiness": "/ready", "liveness": "/live"}
+
+
+def test_selectors_find_the_pod() -> None:
+    labels = objects()["StatefulSet"]["spec"]["template"]["metadata"]["labels"].items()
+    selectors = [
+        objects()["StatefulSet"]["spec"]["selector"]["matchLabels"],
+        objects()["Service"]["spec"]["selector"],
+        objects()["Service tis-pods"]["spec"]["selector"],
+        objects()["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+        objects()["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+    ]
+    assert all(selector and selector.items() <= labels for selector in selectors)
+    assert objects()["StatefulSet"]["spec"]["serviceName"] == objects()["Service tis-pods"]["metadata"]["name"]
+
+
+def test_the_manifest_has_the_values_of_the_chart() -> None:
+    """Where helm is, the next test compares all of it."""
+    assert server()["image"] == f"{VALUES['image']['repository']}:{VALUES['image']['tag']}"
+    assert server()["resources"] == VALUES["resources"]
+    assert {variable["name"]: variable.get("value") for variable in server()["env"]}.items() >= VALUES[
+        "settings"
+    ].items()
+    used = set(re.findall(r"\.Values\.([\w.]+)", "".join(path.read_text() for path in CHART.rglob("templates/*"))))
+    tops = {name.partition(".")[0] for name in used}
+    assert tops == set(VALUES)
+
+
+@needs_helm
+def test_the_manifest_is_the_chart_with_its_defaults() -> None:
+    made = helm("template", "tis", str(CHART), "--namespace", "default")
+    found = {(one["kind"], one["metadata"]["name"]): one for one in filter(None, yaml.safe_load_all(made))}
+    assert found == {(one["kind"], one["metadata"]["name"]): one for one in objects().values()}
+
+
+@needs_helm
+def test_the_chart_with_everything_in_it_follows_the_schemas() -> None:
+    helm("lint", "--strict", str(CHART))
+    made = helm("template", "other", str(CHART), *(word for value in EVERYTHING for word in ("--set", value)))
+    kinds = set()
+    for one in filter(None, yaml.safe_load_all(made)):
+        kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+        kinds.add(one["kind"])
+    assert {"HorizontalPodAutoscaler", "Ingress"} <= kinds
