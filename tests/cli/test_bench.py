@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from tests.cli.tis_process import tis
 from tests.serving import free_port, listening, served, settings_with
-from tis.cli.bench import Measured, open_arrivals, percentile, spread
+from tis.cli.bench import MeasuredRequest, open_arrivals, percentile, spread
 from tis.http.transport.limits import TransportLimits
 
 FIRST, GAP, NUM_TOKENS = 0.2, 0.04, 6
@@ -40,7 +40,7 @@ class PacedServer:
     def __init__(self) -> None:
         self.app = FastAPI(openapi_url=None)
         self.prompts: list[str] = []
-        self.num_at_once = self.most_at_once = 0
+        self.num_at_once = self.max_at_once = 0
         self.refuses = False
         self.app.get("/v1/models")(self.models)
         self.app.post("/v1/chat/completions")(self.answer)
@@ -57,7 +57,7 @@ class PacedServer:
 
     async def _counted(self) -> AsyncIterator[str]:
         self.num_at_once += 1
-        self.most_at_once = max(self.most_at_once, self.num_at_once)
+        self.max_at_once = max(self.max_at_once, self.num_at_once)
         async for block in paced():
             yield block
         self.num_at_once -= 1
@@ -88,7 +88,7 @@ def test_closed_arrivals_measure_what_the_server_does(tmp_path: Path, paced_serv
         assert isinstance(shown, dict)
         assert seconds * 1000 * 0.9 <= shown["p50"] <= seconds * 1000 + 40, name
         assert shown["p50"] <= shown["p90"] <= shown["p99"] <= shown["max"]
-    assert server.most_at_once == 3
+    assert server.max_at_once == 3
     assert len(set(server.prompts)) == 12 and {len(one.split()) for one in server.prompts} == {20}
 
 
@@ -99,17 +99,17 @@ def test_open_arrivals_do_not_wait_for_answers(tmp_path: Path, paced_server: tup
     found = bench(tmp_path, url, "--requests", "12", "--rate", "40")
     assert (found["succeeded"], found["failed"]) == (9, 3)
     assert found["errors"] == {"ApiRefused: 429: too many": 3}
-    assert server.most_at_once > 4
+    assert server.max_at_once > 4
 
 
 def test_open_arrivals_begin_when_they_are_due() -> None:
     begun = []
     lock = threading.Lock()
 
-    def ask(body: dict[str, object]) -> Measured:
+    def ask(body: dict[str, object]) -> MeasuredRequest:
         with lock:
             begun.append(body["n"])
-        return Measured(first=0.1)
+        return MeasuredRequest(first=0.1)
 
     assert len(open_arrivals(ask, [{"n": number} for number in range(5)], [0.01] * 5)) == 5
     assert sorted(map(str, begun)) == list("01234")

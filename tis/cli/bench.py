@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(slots=True)
-class Measured:
+class MeasuredRequest:
     """One request, in seconds from its beginning."""
 
     first: float | None = None
@@ -93,8 +93,8 @@ def _body(parsed: argparse.Namespace, model: str, chance: random.Random, number:
     return {**body, "temperature": 0, **({"ignore_eos": True} if parsed.ignore_eos else {})}
 
 
-def measure(client: ApiClient, body: dict[str, Any]) -> Measured:
-    one, num_events = Measured(), 0
+def measure(client: ApiClient, body: dict[str, Any]) -> MeasuredRequest:
+    one, num_events = MeasuredRequest(), 0
     began = last = time.perf_counter()
     try:
         stream = client.stream("POST", "/v1/chat/completions", body)
@@ -133,10 +133,10 @@ def _has_text(chunk: dict[str, Any]) -> bool:
     )
 
 
-Ask = Callable[[dict[str, Any]], Measured]
+Ask = Callable[[dict[str, Any]], MeasuredRequest]
 
 
-def closed_arrivals(ask: Ask, bodies: Sequence[dict[str, Any]], concurrency: int) -> list[Measured]:
+def closed_arrivals(ask: Ask, bodies: Sequence[dict[str, Any]], concurrency: int) -> list[MeasuredRequest]:
     waiting, lock, done = iter(bodies), threading.Lock(), []
 
     def work() -> None:
@@ -151,8 +151,8 @@ def closed_arrivals(ask: Ask, bodies: Sequence[dict[str, Any]], concurrency: int
     return done
 
 
-def open_arrivals(ask: Ask, bodies: Sequence[dict[str, Any]], pauses: Sequence[float]) -> list[Measured]:
-    done: list[Measured] = []
+def open_arrivals(ask: Ask, bodies: Sequence[dict[str, Any]], pauses: Sequence[float]) -> list[MeasuredRequest]:
+    done: list[MeasuredRequest] = []
     threads = [threading.Thread(target=lambda body=body: done.append(ask(body)), daemon=True) for body in bodies]
     due_at = time.perf_counter()
     for thread, pause in zip(threads, pauses, strict=True):
@@ -171,7 +171,7 @@ def _run_all(threads: Sequence[threading.Thread]) -> None:
         thread.join()
 
 
-def summary(measured: Sequence[Measured], seconds: float) -> dict[str, Any]:
+def summary(measured: Sequence[MeasuredRequest], seconds: float) -> dict[str, Any]:
     good = [one for one in measured if one.error is None]
     errors: dict[str, int] = {}
     for one in measured:

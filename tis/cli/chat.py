@@ -66,7 +66,7 @@ def run(parsed: argparse.Namespace) -> None:
         sys.exit(f"Cannot chat: no server answers at {client.url} ({error}). `tis serve` starts one.")
     if not (model or listed):
         sys.exit(f"Cannot chat: {client.url} lists no model.")
-    talk = Talk(client, model or listed[0], parsed.max_tokens, parsed.wait, is_resumable=is_ours)
+    talk = TerminalTalk(client, model or listed[0], parsed.max_tokens, parsed.wait, is_resumable=is_ours)
     if parsed.system:
         talk.messages.append({"role": "system", "content": parsed.system})
     _say(f"{talk.model} at {client.url}. /help lists the commands.\n")
@@ -81,7 +81,7 @@ def _health(client: ApiClient) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _read_lines(talk: "Talk") -> None:
+def _read_lines(talk: "TerminalTalk") -> None:
     with suppress(ImportError):
         import readline  # noqa: F401  arrow keys and history at the prompt
     while True:
@@ -109,7 +109,7 @@ def _say(text: str) -> None:
 
 
 @dataclass
-class Talk:
+class TerminalTalk:
     """The conversation. Messages of a question without an answer are taken back."""
 
     client: ApiClient
