@@ -164,7 +164,7 @@ class TestHeads:
             answer = answer_to(server, get(b"/v1/models?key=secret", b"X-Request-ID: mine-7", b"Host: x"))
         assert answer.headers["x-request-id"] == "mine-7"
         [line] = [record.getMessage() for record in caplog.records if "mine-7" in record.getMessage()]
-        assert line == "GET /v1/models 400 invalid_host mine-7"
+        assert line == "GET (none) 400 invalid_host mine-7"
 
     @pytest.mark.parametrize(
         "data",

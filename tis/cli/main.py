@@ -1,4 +1,4 @@
-"""The commands `tis serve`, `models`, `download`, `keys`, `seed` and `backup`, `tis --version`, and `python main.py`.
+"""All commands of `tis`: `serve`, those that fetch, talk, measure and keep, `tis --version`, and `python main.py`.
 
 Slow imports are inside the functions, so that Ctrl-C during an import prints no traceback.
 """
@@ -29,7 +29,7 @@ def serve_lazily() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    from tis.cli import backup, download, flags, keys, models, seed, serve
+    from tis.cli import backup, bench, chat, doctor, download, flags, keys, models, seed, serve, top
     from tis.cli.restart import NO_RESTART
 
     parser = argparse.ArgumentParser(
@@ -50,6 +50,10 @@ def parser() -> argparse.ArgumentParser:
         NO_RESTART, action="store_true", help="end with code 70 after a fault of the device, instead of starting again"
     )
     for name, command, about in (
+        ("chat", chat, "talk with a model in the terminal"),
+        ("top", top, "show what a server does now"),
+        ("bench", bench, "measure how fast a server answers"),
+        ("doctor", doctor, "say what this machine has, and what is slow and why"),
         ("models", models, "list the models of the catalogue"),
         ("download", download, "fetch models from the Hugging Face hub"),
         ("keys", keys, "add, list and revoke API keys"),
@@ -79,18 +83,13 @@ def _run(arguments: Sequence[str] | None) -> None:
         sys.exit(run_with_restarts(given))
     obey_parent()
     with without_collections():
-        from tis.cli import backup, download, keys, models, seed, serve
+        from tis.cli import backup, bench, chat, doctor, download, keys, models, seed, serve, top
 
     commands = parser()
     parsed = commands.parse_args(given)
     if parsed.command is None:
         commands.print_help()
         sys.exit(2)
-    {
-        "serve": serve.run,
-        "models": models.run,
-        "download": download.run,
-        "keys": keys.run,
-        "seed": seed.run,
-        "backup": backup.run,
-    }[parsed.command](parsed)
+    on_servers = {"serve": serve.run, "chat": chat.run, "top": top.run, "bench": bench.run, "doctor": doctor.run}
+    on_files = {"models": models.run, "download": download.run, "keys": keys.run, "seed": seed.run, "backup": backup.run}
+    (on_servers | on_files)[parsed.command](parsed)

@@ -19,7 +19,7 @@ log = logging.getLogger("tis.requests")
 PROBES = {"/live", "/ready", "/health", "/metrics"}
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-_UNROUTED = "(none)"  # no route has this path, or the request was refused before it came to one
+UNROUTED = "(none)"  # no route has this path, or the request was refused before it came to one
 _NO_STATUS = 499  # the client left before there was one
 
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -89,7 +89,7 @@ def request_line(
         "completion_tokens": facts.completion_tokens,
         "finish": facts.finish,
         "error": facts.error_code,
-        "key": scope.get("state", {}).get("key_name"),
+        "key": getattr(scope.get("state", {}).get("api_key"), "name", None),
         "model": facts.model,
     }
 
@@ -102,7 +102,7 @@ def route_of(scope: Scope) -> str:
     """With the prefix of its router, such as `/v1/stream/{session_id}`."""
     context = scope.get("fastapi", {}).get("effective_route_context")
     route: Any = context or scope.get("route")
-    return str(getattr(route, "path", None) or _UNROUTED)
+    return str(getattr(route, "path", None) or UNROUTED)
 
 
 def _rounded(milliseconds: float | None) -> float | None:

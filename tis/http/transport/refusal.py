@@ -12,7 +12,7 @@ from tis.http.anthropic_errors import REQUEST_ID_HEADER
 from tis.http.error_handlers import error_body, error_response
 from tis.http.errors import HeadersTooLarge, HttpVersionNotSupported, RequestTimeout
 from tis.observability.metrics import TRANSPORT_REFUSALS
-from tis.observability.request_log import LINE, accepted_or_new_id, known_method
+from tis.observability.request_log import LINE, UNROUTED, accepted_or_new_id, known_method
 
 log = logging.getLogger("tis.requests")
 
@@ -77,11 +77,11 @@ class Refusal:
         line = {
             "id": self._request_id,
             "method": method,
-            "route": None,
+            "route": UNROUTED,
             "status": self.status,
             "error": self._error.code,
         }
-        log.info("refused %s %s %s", self.status, self._error.code, self._request_id, extra={LINE: line})
+        log.info("%s", " ".join(map(str, [*list(line.values())[1:], self._request_id])), extra={LINE: line})
 
     def to_bytes(self, status_line: bytes, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         """The response closes the connection: where its end of the request is, nobody knows."""
