@@ -1,12 +1,15 @@
 """What a conversation changes as it goes on: tools, effort, texts of the system for one turn, a compaction."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
 import pytest
+from pydantic import ValidationError
 
 from tests.anthropic_api.message_requests import MESSAGES, WEATHER, message_of, refusal
+from tis.anthropic_api.wire import messages_request
 from tis.anthropic_api.wire.chat_of_messages import ConvertedMessages, chat_of_messages
 from tis.anthropic_api.wire.messages_request import MessagesRequest
 from tis.errors import BadRequest
@@ -115,6 +118,11 @@ def test_a_text_of_the_system_may_hold_for_one_turn() -> None:
         ("assistant", "a"),
         ("user", "y"),
     ]
+    call = {"type": "tool_use", "id": "t1", "name": "find", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "7"}
+    for said, is_shown in ([result], True), ([result, text("y")], False):
+        turn = history(user("x"), hint, assistant(call), {"role": "user", "content": said})
+        assert (("system", "Now is noon.") in turn) is is_shown
     define = system(added(type="tool_definition", definition=FIND), text("New."), clear_at="next_user_message")
     assert names(user("x"), define, user("y")) == ["find"]
 
@@ -149,6 +157,18 @@ def test_a_compaction_of_a_client_takes_the_place_of_what_was_before() -> None:
     )
     changes = [added(type="tool_definition", definition=FIND), removed(type="tool_reference", name="get_weather")]
     assert names(assistant({**block, "tool_changes": changes}), user("x"), tools=[WEATHER]) == ["find"]
+
+
+def test_changes_of_tools_in_a_compaction_are_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = {"type": "compaction", "content": "x", "tool_changes": [removed(type="tool_reference", name="x")] * 1024}
+    with pytest.raises(ValidationError, match="1024"):
+        converted(assistant({**block, "tool_changes": [*block["tool_changes"], block]}), user("x"))
+    slices: list[int] = []
+    validate = messages_request._BLOCKS.validate_python
+    blocks = SimpleNamespace(validate_python=lambda some: slices.append(len(some)) or validate(some))
+    monkeypatch.setattr(messages_request, "_BLOCKS", blocks)
+    MessagesRequest.prepare_large({"messages": [assistant(*[block] * 5)]})
+    assert slices == [2, 2, 1]
 
 
 def test_a_compaction_that_failed_is_left_out_and_one_that_is_sealed_is_refused(http: httpx2.Client) -> None:

@@ -19,7 +19,7 @@ from tis.mcp_client.toolbox import tool_from_json, tool_to_json
 from tis.media.loader import MediaLoader
 
 # It rises when the same records make other events, or mean something else: older runs are interrupted then.
-VERSION = 1
+VERSION = 2
 ForcedCall = dict[str, str | None] | None  # of any tool ({}), of a server's tools, or of one tool
 
 

@@ -17,6 +17,7 @@ from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
 from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
 from tis.engine.text.tokenizer import Tokenizer, decode
+from tis.engine.vision.vision_input import preprocessed
 
 _MAX_COUNTED_TOKENS = 2**20  # as of a text that is tokenised alone
 
@@ -61,7 +62,7 @@ class ChatPreparation:
             params,
             seed,
             context,
-            vision=loaded.vision.preprocess(prompt_ids, media) if loaded.vision and media else None,
+            vision=preprocessed(loaded.vision, prompt_ids, media) if loaded.vision and media else None,
             media=[_saved_medium(medium) for medium in media],
             visible_markers=markers.visible(with_tool_calls=bool(prompt.tools)) if prompt.emit_markers else {},
             markers=markers,

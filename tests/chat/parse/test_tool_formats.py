@@ -1,6 +1,7 @@
 """The parser reads the tool call formats of each family of models."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -148,6 +149,15 @@ def test_a_closing_tag_inside_a_line_is_text(marked: bool, note: str, at: list[i
     _, arguments, end = parse(config, *cut(as_tokens(written, config), at))
     assert isinstance(arguments, ArgumentsDelta) and json.loads(arguments.text) == {"note": note}
     assert end == ToolCallEnd(0)
+
+
+def test_many_closing_tags_inside_a_line_are_read_once() -> None:
+    note = "a </parameter> " * 50_000
+    written = f"<tool_call>\n<function=now>\n<parameter=note>\n{note}\n</parameter>\n</function>\n</tool_call>"
+    began_at = time.thread_time()
+    _, arguments, _ = parse(parser_config(), written)
+    assert time.thread_time() - began_at < 2  # quadratic, it takes ten
+    assert isinstance(arguments, ArgumentsDelta) and json.loads(arguments.text) == {"note": note}
 
 
 @pytest.mark.parametrize("marked", [False, True])

@@ -34,6 +34,7 @@ from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.prompt import ChatPrompt, media_of
 from tis.engine.request import Request
 from tis.engine.vision.official_vision import OfficialVision
+from tis.engine.vision.vision_input import preprocessed
 from tis.errors import BadRequest
 
 LENGTH = 12
@@ -219,3 +220,17 @@ def test_models_that_hear_in_another_way_are_refused_by_name(tmp_path: Path, kin
 def test_pictures_are_refused_by_name(hearing: Open) -> None:
     with pytest.raises(BadRequest, match="accepts no images"):
         hearing("qwen2_audio").request(heard(picture(30, 30)))
+
+
+def test_a_picture_and_a_sound_of_the_same_file_are_two(hearing: Open) -> None:
+    seen, said = replace(picture(40, 60), digest="same"), replace(sound("satu"), digest="same")
+    vision = hearing("gemma4").request(heard(seen, said)).prepared.vision
+    assert vision
+    assert [one.kind for one in vision.inputs] == ["image", "audio"]
+
+
+def test_media_that_a_processor_cannot_place_are_a_400(hearing: Open) -> None:
+    vision = hearing("qwen2_audio").loaded.vision
+    assert vision
+    with pytest.raises(BadRequest, match="processor refused"):
+        preprocessed(vision, [1, 2], [sound("satu")])

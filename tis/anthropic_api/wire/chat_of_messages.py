@@ -94,7 +94,7 @@ def chat_of_messages(body: MessagesRequest, *, max_context: int | None = None) -
     history = MessageHistory(ToolsInEffect(body.tools or ()))
     history.add_system(body.system, "system")
     given = body.messages or ()
-    last_of_user = max((number for number, one in enumerate(given) if one.role == "user"), default=-1)
+    last_of_user = max((number for number, one in enumerate(given) if _is_of_user(one)), default=-1)
     for number, message in enumerate(given):
         is_cleared = message.role == "system" and message.clear_at == "next_user_message" and number < last_of_user
         history.add(_cleared(message) if is_cleared else message, f"messages.{number}")
@@ -129,13 +129,18 @@ def _cleared(message: InputMessage) -> InputMessage:
     return message.model_copy(update={"content": [one for one in blocks if one.type in (ADDITION, REMOVAL)]})
 
 
+def _is_of_user(message: InputMessage) -> bool:
+    """The user has said something: not the results of tools alone, in the middle of a turn."""
+    blocks = message.content if isinstance(message.content, list) else ()
+    return message.role == "user" and not (blocks and all(one.type == "tool_result" for one in blocks))
+
+
 def _effort_of_turn(messages: Sequence[InputMessage]) -> str | None:
     """What a message of the system asks for since the user has said something."""
     for message in reversed(messages):
         if message.role == "system" and message.output_config and message.output_config.effort:
             return message.output_config.effort
-        blocks = message.content if isinstance(message.content, list) else ()
-        if message.role == "user" and not (blocks and all(one.type == "tool_result" for one in blocks)):
+        if _is_of_user(message):
             return None
     return None
 

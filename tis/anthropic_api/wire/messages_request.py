@@ -81,6 +81,14 @@ class ToolChange(RequestModel):
     definition: MessageTool | None = None
 
 
+class ToolChangeBlock(RequestModel):
+    """A `tool_addition` or a `tool_removal` of a compaction."""
+
+    type: Name
+    tool: ToolChange | None = None
+    cache_control: Any = None
+
+
 class MessageBlock(RequestModel):
     """A block of content of any type."""
 
@@ -102,7 +110,7 @@ class MessageBlock(RequestModel):
     tool_name: Name | None = None
     # Of messages of the system, and of a compaction.
     tool: ToolChange | None = None
-    tool_changes: "Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | None" = None
+    tool_changes: Annotated[list[ToolChangeBlock], MaxItems(MAX_MESSAGE_TOOLS)] | None = None
     encrypted_content: Medium | None = None
     # Reasoning.
     thinking: Text | None = None
@@ -257,7 +265,7 @@ def _with_validated_blocks(entry: Any) -> Any:
 
 
 def _num_blocks(entry: Any) -> int:
-    """With those within blocks; not above the cost of a slice."""
+    """With those within blocks, and their changes of tools; not above the cost of a slice."""
     found, waiting = 0, [entry]
     while waiting and found < SLICE_COST:
         one = waiting.pop()
@@ -266,4 +274,6 @@ def _num_blocks(entry: Any) -> int:
             if isinstance(content, list):
                 found += len(content)
                 waiting += content
+        changes = one.get("tool_changes") if isinstance(one, dict) else None
+        found += len(changes) if isinstance(changes, list) else 0
     return min(found, SLICE_COST)

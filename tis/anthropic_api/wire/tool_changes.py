@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tis.anthropic_api.wire.messages_request import MAX_MESSAGE_TOOLS, MessageBlock, MessageTool, ToolChange
+from tis.anthropic_api.wire.messages_request import (
+    MAX_MESSAGE_TOOLS,
+    MessageBlock,
+    MessageTool,
+    ToolChange,
+    ToolChangeBlock,
+)
 from tis.errors import BadRequest
 
 ADDITION, REMOVAL = "tool_addition", "tool_removal"
@@ -33,7 +39,7 @@ class ToolsInEffect:
             raise BadRequest(f"{place}: a conversation has at most {MAX_MESSAGE_TOOLS} tools.", param=place)
         return kept
 
-    def change(self, block: MessageBlock, where: str) -> None:
+    def change(self, block: MessageBlock | ToolChangeBlock, where: str) -> None:
         """By a block of type `tool_addition` or `tool_removal`."""
         place = f"{where}.tool"
         if block.tool is None:

@@ -4,6 +4,7 @@ Qwen-Coder writes <function=name><parameter=key>value</parameter></function>; GL
 <arg_key>key</arg_key><arg_value>value</arg_value> for each argument.
 """
 
+import re
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -15,6 +16,7 @@ HEAD = "<function="
 _END = "</function>"
 _PARAMETER, _PARAMETER_END = "<parameter=", "</parameter>"
 _BLANKS = " \t\r\n"
+_SOME_BLANKS = re.compile(f"[{_BLANKS}]*+")
 _MAX_TAG_CHARS = 256
 _MAX_NAME_CHARS = 256
 
@@ -71,6 +73,7 @@ class XmlCallParser(TaggedCallParser):
     def __init__(self, config: ParserConfig) -> None:
         super().__init__(config.tools, _PARAMETER_END)
         self._behind_value = (_PARAMETER, _END, *config.call_ends)
+        self._longest_behind = max(map(len, self._behind_value))
         self._num_of_value = 0  # characters of the waiting text that are of the value, with tags in them
 
     def _read_value(self, arguments: XmlArguments) -> bool:
@@ -80,8 +83,8 @@ class XmlCallParser(TaggedCallParser):
             self._add(arguments, len(self._waiting) - longest_beginning(self._waiting, ends))
             return False
         behind = at + len(_PARAMETER_END)
-        is_line = self._waiting[:at].endswith("\n") and (at > 1 or arguments.value_has_begun)
-        is_end = is_line or self._ends_value(self._waiting[behind:].lstrip(_BLANKS))
+        is_line = self._waiting.endswith("\n", 0, at) and (at > 1 or arguments.value_has_begun)
+        is_end = is_line or self._ends_value(behind)
         if is_end is None:
             return False
         if is_end:
@@ -92,8 +95,11 @@ class XmlCallParser(TaggedCallParser):
             self._num_of_value = behind
         return True
 
-    def _ends_value(self, following: str) -> bool | None:
-        """None while that is not certain."""
+    def _ends_value(self, behind: int) -> bool | None:
+        """None while that is not certain. A value may have many tags, and the text waits until all are read."""
+        blanks = _SOME_BLANKS.match(self._waiting, behind)
+        start = blanks.end() if blanks else behind
+        following = self._waiting[start : start + self._longest_behind]
         if following.startswith(self._behind_value):
             return True
         return None if not following or may_become(following, self._behind_value) else False

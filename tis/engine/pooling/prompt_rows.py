@@ -10,7 +10,7 @@ from tis.engine.pooling.text_rows import TextRows, TokenBudget
 from tis.engine.pooling.token_row import Text, TokenRow
 from tis.engine.prompt import ChatPrompt, MediumKind, media_of
 from tis.engine.text.text_encoder import TooManyTokens
-from tis.engine.vision.vision_input import VisionProcessor
+from tis.engine.vision.vision_input import VisionProcessor, preprocessed
 from tis.errors import BadRequest
 
 
@@ -73,7 +73,7 @@ class PromptRows:
         if len(ids) > self.max_length:
             raise self._too_long(len(ids), number, truncate=truncate)
         media = media_of(given.messages)
-        return TokenRow(ids, media=self._vision.preprocess(ids, media) if media else None)
+        return TokenRow(ids, media=preprocessed(self._vision, ids, media) if media else None)
 
     def _too_long(self, num_tokens: int, number: int, *, truncate: bool) -> Exception:
         if truncate:

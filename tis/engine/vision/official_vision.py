@@ -145,18 +145,18 @@ class OfficialVision:
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
         if refused := {medium.kind for medium in media} & self._refused.keys():
             raise ValueError(f"the model does not accept {', '.join(sorted(refused))}")
-        shown: dict[str, ShownPictures] = {}  # a repeated image is computed once
+        shown: dict[tuple[MediumKind, str], ShownPictures] = {}  # a repeated image is computed once
         for medium in media:
-            if medium.digest not in shown:
-                shown[medium.digest] = self._shown([medium])
+            if _key(medium) not in shown:
+                shown[_key(medium)] = self._shown([medium])
         places = self._places(prompt_ids)
-        parts: list[tuple[Sequence[Medium], ShownPictures]] = [([one], shown[one.digest]) for one in media]
+        parts: list[tuple[Sequence[Medium], ShownPictures]] = [([one], shown[_key(one)]) for one in media]
         if media and len(places) != sum(len(one.places) for _, one in parts):
             # LLaVA-OneVision cuts a picture into tiles only where it is the only one. Other media have other tokens.
             pictures = [one for one in media if isinstance(one, Picture)]
             others: list[Medium] = [*_videos_of(media), *(one for one in media if isinstance(one, Sound))]
             parts = [(pictures, self._shown(pictures))] if pictures else []
-            parts += [([one], shown[one.digest]) for one in others]
+            parts += [([one], shown[_key(one)]) for one in others]
             ranks = {self._of_videos: 1, self._of_sounds: 2}
             places.sort(key=lambda at: ranks.get(prompt_ids[at], 0))
         num_needed = sum(len(one.places) for _, one in parts)
@@ -333,6 +333,11 @@ def _array_of(medium: Medium) -> Any:
     if isinstance(medium, Sound):
         return medium.samples
     return medium.frames if isinstance(medium, Video) else medium.pixels
+
+
+def _key(medium: Medium) -> tuple[MediumKind, str]:
+    """A file may be a video here and a sound there."""
+    return medium.kind, medium.digest
 
 
 def _identity(medium: Medium) -> str:

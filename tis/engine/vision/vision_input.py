@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind
+from tis.errors import BadRequest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,3 +70,12 @@ class VisionProcessor(Protocol):
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
         """Computes the pixels. Raises ValueError if these media do not match the placeholders of the prompt."""
         ...
+
+
+def preprocessed(vision: VisionProcessor, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
+    """Of a request: its media are the cause if the processor fails, whose message may contain more than it should."""
+    try:
+        return vision.preprocess(prompt_ids, media)
+    except ValueError as error:
+        message = "The model's processor refused the messages: it cannot process these media together."
+        raise BadRequest(message, param="messages") from error

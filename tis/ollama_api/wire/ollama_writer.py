@@ -64,7 +64,7 @@ class OllamaWriter:
         self._is_chat = state["kind"] == "chat"
         self._hides_thinking: bool = state["hides_thinking"]
         self._head = {"model": state["model"], "created_at": rfc3339(state["received_at"] / 1e9)}
-        self._conversation: Sequence[TextMessage] = state["conversation"]
+        self._conversation: Sequence[TextMessage] = state.get("conversation", ())
         self._answer: list[str] = []  # as far as it goes into the context
         self._around_text: dict[type, list[bytes]] = {}
         self._call: ToolCallStart | None = None

@@ -161,7 +161,7 @@ def sealed_context(context: Mapping[str, Any], summary: str) -> str:
     messages, at = list(context["messages"]), context["summary_at"]
     messages[at] = {**messages[at], "content": summary or _NO_SUMMARY}
     form = {"compaction": 1, "replaces": context["replaces"], "messages": messages}  # in this order: see `_REPLACING`
-    form |= context["beside"]
+    form |= context.get("beside", {})
     return sealed(json.dumps(form, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -255,7 +255,9 @@ def _is_message(given: Any) -> bool:
     if not isinstance(given, dict) or not _FIELDS.issuperset(given) or given.get("role") not in _ROLES:
         return False
     calls = given.get("tool_calls", [])
-    if not isinstance(calls, list) or not all(isinstance(one, dict) and isinstance(one.get("id"), str) for one in calls):
+    if not isinstance(calls, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("id"), str) for one in calls
+    ):
         return False
     return isinstance(given.get("content", ""), str)
 
