@@ -91,5 +91,11 @@ def _run(arguments: Sequence[str] | None) -> None:
         commands.print_help()
         sys.exit(2)
     on_servers = {"serve": serve.run, "chat": chat.run, "top": top.run, "bench": bench.run, "doctor": doctor.run}
-    on_files = {"models": models.run, "download": download.run, "keys": keys.run, "seed": seed.run, "backup": backup.run}
-    (on_servers | on_files)[parsed.command](parsed)
+    on_files = {
+        "models": models.run,
+        "download": download.run,
+        "keys": keys.run,
+        "seed": seed.run,
+        "backup": backup.run,
+    }
+    (on_servers | on_files | {"backup": backup.run})[parsed.command](parsed)
