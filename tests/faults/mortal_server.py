@@ -183,9 +183,9 @@ async def until(fact: Callable[[], Any], timeout: float = 30, what: str = "") ->
         raise AssertionError(f"this never came: {what or fact}") from None
 
 
-async def get(url: str, path: str) -> httpx2.Response:
+async def get(url: str, path: str, **headers: str) -> httpx2.Response:
     async with httpx2.AsyncClient(base_url=url, timeout=30, verify=False) as http:
-        return await http.get(path)
+        return await http.get(path, headers=headers)
 
 
 async def post(url: str, path: str, json: Any = None, **headers: str) -> httpx2.Response:

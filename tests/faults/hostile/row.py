@@ -13,7 +13,7 @@ HELLO: dict[str, Any] = {"role": "user", "content": "Halo"}
 _OF_OLLAMA = [f"/api/{name}" for name in ("chat", "generate", "tags", "show", "ps", "version", "embed", "pull")]
 CLOSED = 0  # for a connection that is closed without an answer
 
-_KEYED = ("/v1", "/tokenize", "/detokenize", "/props", "/slots")
+_WITH_TOKENS = ("/api", "/mcp")  # all else takes the key
 
 Content = bytes | Callable[[], bytes]
 
@@ -69,7 +69,7 @@ def request(row: Row, names: Names, host: str) -> bytes:
         len(body) < 65536
     ):  # a server that closes while the body still comes resets the connection, and the answer is lost
         headers["Connection"] = "close"
-    if row.path.startswith(_KEYED) or row.is_ollama:
+    if row.is_ollama or not row.path.startswith(_WITH_TOKENS):
         headers["Authorization"] = f"Bearer {EVE}"
     elif row.account:
         headers["Authorization"] = f"Bearer {names.tokens[row.account]}"
