@@ -42,7 +42,7 @@ def test_what_would_fail_is_said_before_it_does(tmp_path: Path) -> None:
 def test_features_and_limits_are_read_from_the_system(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
     info.write_text("processor: 0\nflags\t\t: fpu avx2 fma avx512f\nbugs: none\n")
-    assert cpu_flags(info) == {"fpu", "avx2", "fma", "avx512f"}
+    assert cpu_flags(info) == frozenset(["fpu", "avx2", "fma", "avx512f"])
     assert cpu_flags(tmp_path / "nothing") is None
     quota, memory = tmp_path / "cpu.max", tmp_path / "memory.max"
     quota.write_text("150000 100000\n")

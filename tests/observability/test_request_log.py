@@ -61,7 +61,7 @@ def test_a_line_of_json_has_what_happened(json_log: StringIO) -> None:
         httpx2.post(running.url + CHAT, json=said("Halo", temperature=9))
         httpx2.get(f"{running.url}/v1/stream/budi-santoso")
     lines = [line for line in lines_of(json_log) if line["logger"] == "tis.requests"]
-    whole, streamed, cut, wrong, stream = lines
+    whole, streamed, cut, wrong, unknown = lines
     for line in (whole, streamed):
         expected = {"id": "a-1", "method": "POST", "route": "/v1/chat/completions", "status": 200, "model": "echo"}
         expected |= {"prompt_tokens": 4, "completion_tokens": 4, "cached_tokens": 0, "finish": "stop", "error": None}
@@ -69,7 +69,7 @@ def test_a_line_of_json_has_what_happened(json_log: StringIO) -> None:
         assert 0 <= float(str(line["queue_ms"])) <= float(str(line["first_token_ms"])) <= float(str(line["ms"]))
     assert (cut["finish"], cut["completion_tokens"]) == ("length", 2)
     assert (wrong["status"], wrong["error"], wrong["model"]) == (400, "invalid_value", None)
-    assert (stream["route"], stream["status"]) == ("/v1/stream/{session_id}", 404)
+    assert (unknown["route"], unknown["status"]) == ("/v1/stream/{session_id}", 404)
 
 
 SECRET = "rahasia-4711"

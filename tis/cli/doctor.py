@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-import psutil
+import psutil  # type: ignore[import-untyped]  # comes with accelerate
 
 from tis import __version__
 from tis.arguments import served_models_of
