@@ -61,9 +61,7 @@ def try_image(folder: Path) -> None:
 
 
 def check_folder(image: Image) -> None:
-    size = sum(
-        path.lstat().st_blocks * 512 for path in image.root.rglob("*") if path.is_file() and not path.is_symlink()
-    )
+    size = sum(path.lstat().st_size for path in image.root.rglob("*") if path.is_file() and not path.is_symlink())
     say(f"size: {size / 1e9:.2f} GB with the demo model")
     expect(size < MAX_BYTES, f"the image has {size} bytes")
     kernels = [path.name for path in image.root.glob("opt/venv/lib/python3*/site-packages/tis/engine/kernels/*.so")]

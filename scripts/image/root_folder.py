@@ -60,6 +60,8 @@ class ImageBuild:
                 )
             if done.returncode:
                 raise ImageSkipped(f"debootstrap cannot make a base: {last_line(log.read_text(errors='replace'))}")
+        for package in (base / "var" / "cache" / "apt" / "archives").glob("*.deb"):
+            package.unlink()  # an image of a registry has none
         container = self._buildah("from", *self._trusting, "scratch").strip()
         self._buildah("copy", container, str(base), "/")
         self._buildah("config", "--env", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", container)
