@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -23,6 +23,7 @@ from tis.media.audio.protocol import CutRules
 from tis.streaming.source import Block
 
 RATE = 16_000
+VOICES = {"default": "two speakers"}
 SPEC = SpeechSpec(
     model_id="hum",
     revision="one",
@@ -31,6 +32,7 @@ SPEC = SpeechSpec(
     sentences=["satu", "dua", "tiga", "empat"],
     num_tokens=16,
     voice="default",
+    origin="two speakers",
     speed=1.5,
     seed=5,
     form="opus",
@@ -39,17 +41,25 @@ SPEC = SpeechSpec(
 
 
 class HummingEngine:
-    def __init__(self, hertz: float = 200, refusals: int = 0, revision: str = "one") -> None:
+    def __init__(
+        self,
+        hertz: float = 200,
+        refusals: int = 0,
+        revision: str = "one",
+        voices: Mapping[str, str] = VOICES,
+        seconds: float = 1,
+    ) -> None:
         self._hertz, self._refusals, self._revision = hertz, refusals, revision
+        self._voices, self._seconds = voices, seconds
 
     async def describe_voice(self, model_id: str) -> VoiceDescription:
-        return VoiceDescription(RATE, ["default"], sets_pace=False, revision=self._revision)
+        return VoiceDescription(RATE, list(self._voices), False, self._revision, self._voices)
 
     async def say(self, model_id: str, sentence: SentenceToSay, ticket: object) -> Any:
         if sentence.seed > SPEC.seed and self._refusals:
             self._refusals -= 1
             raise QueueFull("full", retry_after=0.01)
-        times = np.arange(RATE) / RATE
+        times = np.arange(int(RATE * self._seconds)) / RATE
         return np.sin(times * 6.28 * self._hertz * sentence.seed).astype(np.float32)
 
 
@@ -101,11 +111,27 @@ def test_other_sound_ends_the_stream_instead_of_joining_two_voices(whole: list[B
         blocks_of(resumed(states, HummingEngine(hertz=333)))
     with pytest.raises(GenerationInterrupted, match="hum is another model now"):
         blocks_of(resumed(states, HummingEngine(revision="two")))
+    for voices in ({"default": "three speakers"}, {"another": "two speakers"}):
+        with pytest.raises(GenerationInterrupted, match="default is another voice now"):
+            blocks_of(resumed(states, HummingEngine(voices=voices)))
+
+
+def test_sound_that_is_shorter_than_what_readers_have_is_no_finished_file(whole: list[Block]) -> None:
+    run = resumed([one.resume_state for one in whole[:-1]], HummingEngine(seconds=0.1))
+    with pytest.raises(GenerationInterrupted, match="makes other sound"):
+        blocks_of(run)
+
+
+def test_a_resumed_speech_that_is_cancelled_at_once_counts_what_readers_have(whole: list[Block]) -> None:
+    run = resumed([one.resume_state for one in whole[:-1]], HummingEngine())
+    run.cancel()
+    [end] = blocks_of(run)
+    assert end.data == whole[-1].data.replace(b"}}", b'},"cancelled":true}')
 
 
 def test_what_cannot_be_read_or_may_not_go_on_is_interrupted(whole: list[Block]) -> None:
     states = [one.resume_state for one in whole[:3]]
-    older = SPEC.to_json().replace(b'"version": 1', b'"version": 0')
+    older = SPEC.to_json().replace(b'"version": 2', b'"version": 1')
     cases = [
         resumed_speech(older, states, services(HummingEngine()), resume=True),
         resumed([*states, b'["unknown"]'], HummingEngine()),

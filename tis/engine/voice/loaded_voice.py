@@ -1,6 +1,7 @@
 """A model that speaks and is ready, and what it makes of texts."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,12 @@ from tis.errors import BadRequest
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedVoice(LoadedWeights):
     model: SpeakingModel
+    origins: Mapping[str, str]
 
     @property
     def description(self) -> VoiceDescription:
         model = self.model
-        return VoiceDescription(model.sample_rate, model.voices, model.sets_pace, self.revision)
+        return VoiceDescription(model.sample_rate, model.voices, model.sets_pace, self.revision, self.origins)
 
 
 class SpokenTexts:
