@@ -18,7 +18,6 @@ from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSp
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
-from tis.errors import QueueFull
 from tis.media.audio.protocol import CutRules
 from tis.streaming.source import Block
 
@@ -44,21 +43,19 @@ class HummingEngine:
     def __init__(
         self,
         hertz: float = 200,
-        refusals: int = 0,
         revision: str = "one",
         voices: Mapping[str, str] = VOICES,
         seconds: float = 1,
     ) -> None:
-        self._hertz, self._refusals, self._revision = hertz, refusals, revision
+        self._hertz, self._revision = hertz, revision
+        self.begun: list[bool] = []
         self._voices, self._seconds = voices, seconds
 
     async def describe_voice(self, model_id: str) -> VoiceDescription:
         return VoiceDescription(RATE, list(self._voices), False, self._revision, self._voices)
 
-    async def say(self, model_id: str, sentence: SentenceToSay, ticket: object) -> Any:
-        if sentence.seed > SPEC.seed and self._refusals:
-            self._refusals -= 1
-            raise QueueFull("full", retry_after=0.01)
+    async def say(self, model_id: str, sentence: SentenceToSay, ticket: object, *, is_begun: bool) -> Any:
+        self.begun.append(is_begun)
         times = np.arange(int(RATE * self._seconds)) / RATE
         return np.sin(times * 6.28 * self._hertz * sentence.seed).astype(np.float32)
 
@@ -165,8 +162,14 @@ def test_a_transcription_whose_windows_an_older_version_cut_is_interrupted() -> 
         TranscriptionSpec.from_json({**json.loads(spec.to_json()), "version": 1})
 
 
-def test_a_full_queue_stops_no_speech_that_has_begun(whole: list[Block]) -> None:
-    assert blocks_of(resumed([], HummingEngine(refusals=5))) == whole
+def test_a_full_queue_stops_no_speech_that_has_begun() -> None:
+    engine = HummingEngine()
+    blocks_of(resumed([], engine))
+    assert engine.begun == [True] * 4
+    new = HummingEngine()
+    ticket = Admission(AdmissionLimits()).ticket("somebody")
+    blocks_of(SpeechRun(SPEC, services(new), ticket))
+    assert new.begun == [False, True, True, True]
 
 
 def test_the_speed_is_in_the_sound_and_in_its_usage(whole: list[Block]) -> None:

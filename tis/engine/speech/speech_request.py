@@ -40,7 +40,7 @@ class WindowTokens:
 class SpeechRequest:
     """Made on the event loop, which owns its future; the model's thread has the rest."""
 
-    is_resumed = False
+    is_resumed = is_begun = False
 
     def __init__(
         self, window: PreparedWindow, on_cancel: Callable[[QueuedRequest], None], ticket: Ticket | None

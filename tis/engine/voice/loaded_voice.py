@@ -50,10 +50,12 @@ class SpokenTexts:
             raise BadRequest("input: it has no character that this model can say.", param="input")
         return made
 
-    async def say(self, slot: ModelSlot, loaded: LoadedVoice, sentence: SentenceToSay, ticket: Ticket | None) -> Any:
-        request = SpeakingRequest(sentence, loaded.model.sample_rate, slot.drop_if_queued, ticket)
+    async def say(
+        self, slot: ModelSlot, loaded: LoadedVoice, sentence: SentenceToSay, ticket: Ticket | None, *, is_begun: bool
+    ) -> Any:
+        request = SpeakingRequest(sentence, loaded.model.sample_rate, slot.drop_if_queued, ticket, is_begun=is_begun)
         if ticket and not ticket.has_answered:
-            ticket.queue(len(sentence.text))
+            ticket.queue(len(sentence.text), is_resumed=is_begun)
         slot.submit(request)
         try:
             return await request.answer
