@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -18,11 +18,11 @@ from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSp
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
-from tis.errors import QueueFull
 from tis.media.audio.protocol import CutRules
 from tis.streaming.source import Block
 
 RATE = 16_000
+VOICES = {"default": "two speakers"}
 SPEC = SpeechSpec(
     model_id="hum",
     revision="one",
@@ -31,6 +31,7 @@ SPEC = SpeechSpec(
     sentences=["satu", "dua", "tiga", "empat"],
     num_tokens=16,
     voice="default",
+    origin="two speakers",
     speed=1.5,
     seed=5,
     form="opus",
@@ -39,17 +40,23 @@ SPEC = SpeechSpec(
 
 
 class HummingEngine:
-    def __init__(self, hertz: float = 200, refusals: int = 0, revision: str = "one") -> None:
-        self._hertz, self._refusals, self._revision = hertz, refusals, revision
+    def __init__(
+        self,
+        hertz: float = 200,
+        revision: str = "one",
+        voices: Mapping[str, str] = VOICES,
+        seconds: float = 1,
+    ) -> None:
+        self._hertz, self._revision = hertz, revision
+        self.begun: list[bool] = []
+        self._voices, self._seconds = voices, seconds
 
     async def describe_voice(self, model_id: str) -> VoiceDescription:
-        return VoiceDescription(RATE, ["default"], sets_pace=False, revision=self._revision)
+        return VoiceDescription(RATE, list(self._voices), False, self._revision, self._voices)
 
-    async def say(self, model_id: str, sentence: SentenceToSay, ticket: object) -> Any:
-        if sentence.seed > SPEC.seed and self._refusals:
-            self._refusals -= 1
-            raise QueueFull("full", retry_after=0.01)
-        times = np.arange(RATE) / RATE
+    async def say(self, model_id: str, sentence: SentenceToSay, ticket: object, *, is_begun: bool) -> Any:
+        self.begun.append(is_begun)
+        times = np.arange(int(RATE * self._seconds)) / RATE
         return np.sin(times * 6.28 * self._hertz * sentence.seed).astype(np.float32)
 
 
@@ -101,11 +108,27 @@ def test_other_sound_ends_the_stream_instead_of_joining_two_voices(whole: list[B
         blocks_of(resumed(states, HummingEngine(hertz=333)))
     with pytest.raises(GenerationInterrupted, match="hum is another model now"):
         blocks_of(resumed(states, HummingEngine(revision="two")))
+    for voices in ({"default": "three speakers"}, {"another": "two speakers"}):
+        with pytest.raises(GenerationInterrupted, match="default is another voice now"):
+            blocks_of(resumed(states, HummingEngine(voices=voices)))
+
+
+def test_sound_that_is_shorter_than_what_readers_have_is_no_finished_file(whole: list[Block]) -> None:
+    run = resumed([one.resume_state for one in whole[:-1]], HummingEngine(seconds=0.1))
+    with pytest.raises(GenerationInterrupted, match="makes other sound"):
+        blocks_of(run)
+
+
+def test_a_resumed_speech_that_is_cancelled_at_once_counts_what_readers_have(whole: list[Block]) -> None:
+    run = resumed([one.resume_state for one in whole[:-1]], HummingEngine())
+    run.cancel()
+    [end] = blocks_of(run)
+    assert end.data == whole[-1].data.replace(b"}}", b'},"cancelled":true}')
 
 
 def test_what_cannot_be_read_or_may_not_go_on_is_interrupted(whole: list[Block]) -> None:
     states = [one.resume_state for one in whole[:3]]
-    older = SPEC.to_json().replace(b'"version": 1', b'"version": 0')
+    older = SPEC.to_json().replace(b'"version": 2', b'"version": 1')
     cases = [
         resumed_speech(older, states, services(HummingEngine()), resume=True),
         resumed([*states, b'["unknown"]'], HummingEngine()),
@@ -139,8 +162,14 @@ def test_a_transcription_whose_windows_an_older_version_cut_is_interrupted() -> 
         TranscriptionSpec.from_json({**json.loads(spec.to_json()), "version": 1})
 
 
-def test_a_full_queue_stops_no_speech_that_has_begun(whole: list[Block]) -> None:
-    assert blocks_of(resumed([], HummingEngine(refusals=5))) == whole
+def test_a_full_queue_stops_no_speech_that_has_begun() -> None:
+    engine = HummingEngine()
+    blocks_of(resumed([], engine))
+    assert engine.begun == [True] * 4
+    new = HummingEngine()
+    ticket = Admission(AdmissionLimits()).ticket("somebody")
+    blocks_of(SpeechRun(SPEC, services(new), ticket))
+    assert new.begun == [False, True, True, True]
 
 
 def test_the_speed_is_in_the_sound_and_in_its_usage(whole: list[Block]) -> None:

@@ -223,5 +223,8 @@ def test_owners_are_served_in_turn_and_none_fills_the_queue() -> None:
     resumed = new_request("e", ticket=admission.resumed_ticket())
     resumed.is_resumed = True
     under_test.worker.submit(resumed)
-    assert list(under_test.worker._queue) == [resumed, requests["a"], requests["c"], requests["b"]]
+    begun = new_request("f", ticket=one)
+    begun.is_begun = True
+    under_test.worker.submit(begun)
+    assert list(under_test.worker._queue) == [resumed, requests["a"], requests["c"], requests["b"], begun]
     under_test.worker.close()

@@ -125,6 +125,7 @@ class SpeechAnswer:
             sentences=cut.sentences,
             num_tokens=cut.num_tokens,
             voice=voice,
+            origin=known.origins[voice],
             speed=body.speed,
             seed=body.seed,
             form=body.response_format,

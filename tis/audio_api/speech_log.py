@@ -15,21 +15,24 @@ _MAX_BYTES = 24 * 1024  # of sound in an event, which is 32 KiB of base64
 class SpeechLog:
     def __init__(self) -> None:
         self.num_bytes = 0  # of the file, that are in events
+        self.num_samples = 0  # of the model, that they were made of
         self.digest = hashlib.blake2b(digest_size=16)  # of those bytes; not known after a replay
         self.digest_before = ""  # of the bytes that another process sent
         self.is_over = False
         self.outcome: Status = "finished"
         self._num_events = 0
 
-    def add_sound(self, data: bytes) -> Sequence[Block]:
+    def add_sound(self, data: bytes, num_samples: int) -> Sequence[Block]:
         """All of these events are stored, or none: the first has the record of all of them."""
         parts = [data[begin : begin + _MAX_BYTES] for begin in range(0, len(data), _MAX_BYTES)]
         if not parts:
             return []
         self.num_bytes += len(data)
+        self.num_samples = num_samples
         self.digest.update(data)
         self._num_events += len(parts)
-        record = json.dumps(["sound", self._num_events, self.num_bytes, self.digest.hexdigest()]).encode()
+        counts = self._num_events, self.num_bytes, self.num_samples
+        record = json.dumps(["sound", *counts, self.digest.hexdigest()]).encode()
         return [
             Block(b'{"type":"speech.audio.delta","audio":"%b"}' % base64.b64encode(part), b"" if number else record)
             for number, part in enumerate(parts)
@@ -49,8 +52,9 @@ class SpeechLog:
         """Raises ValueError if the events are not those that are stored."""
         for resume_state in filter(None, resume_states):
             match json.loads(resume_state):
-                case ["sound", num_events, num_bytes, digest]:
-                    self._num_events, self.num_bytes, self.digest_before = num_events, num_bytes, digest
+                case ["sound", num_events, num_bytes, num_samples, digest]:
+                    self._num_events, self.num_bytes, self.num_samples = num_events, num_bytes, num_samples
+                    self.digest_before = digest
                 case ["ended", cancelled]:
                     self.is_over, self.outcome = True, "cancelled" if cancelled else "finished"
                 case ["failed"]:

@@ -28,6 +28,7 @@ from tis.streaming.source import Block
 from tis.streaming.stores.store import Status
 
 _log = logging.getLogger("tis.audio")
+_OTHER_SOUND = "The speech cannot go on: this machine makes other sound of the text."
 
 
 class SpeechRun:
@@ -84,14 +85,14 @@ class SpeechRun:
             async with aclosing(spoken_file(self._spec, self._services.engine, self._ticket, self._cancelled)) as parts:
                 async for part in self._unsent(parts):
                     num_samples = part.num_samples
-                    if blocks := self._log.add_sound(part.data):
+                    if blocks := self._log.add_sound(part.data, num_samples):
                         yield blocks
         except Cancelled:
             cancelled = True
         finally:
             self._ticket.end_run()
             self._ticket = None
-        made = num_audio_tokens(num_samples, self._spec.sample_rate)
+        made = num_audio_tokens(max(num_samples, self._log.num_samples), self._spec.sample_rate)
         yield self._log.add_end(self._spec.num_tokens, made, cancelled=cancelled)
 
     async def _require_same_model(self) -> None:
@@ -99,6 +100,8 @@ class SpeechRun:
         known = await self._services.engine.describe_voice(spec.model_id)
         if (known.revision, known.sample_rate) != (spec.revision, spec.sample_rate):
             raise GenerationInterrupted(f"The speech cannot go on: {spec.model_id} is another model now.")
+        if known.origins.get(spec.voice) != spec.origin:
+            raise GenerationInterrupted(f"The speech cannot go on: {spec.voice} is another voice now.")
 
     async def _unsent(self, parts: AsyncGenerator[SoundPart, None]) -> AsyncGenerator[SoundPart, None]:
         """Empty in place of the bytes that are in events of another process, which end with a sentence."""
@@ -112,10 +115,12 @@ class SpeechRun:
             made.update(part.data)
             left -= len(part.data)
             if left < 0 or (left == 0 and made.hexdigest() != log.digest_before):
-                raise GenerationInterrupted("The speech cannot go on: this machine makes other sound of the text.")
+                raise GenerationInterrupted(_OTHER_SOUND)
             if left == 0:
                 log.digest = made
             yield SoundPart(b"", part.num_samples)
+        if left:
+            raise GenerationInterrupted(_OTHER_SOUND)
 
 
 def resumed_speech(

@@ -9,7 +9,7 @@ from tis.audio_api.sound_encoder import SoundForm
 
 KIND = "speech"
 # It rises when the same request makes other bytes.
-_VERSION = 1
+_VERSION = 2
 
 
 class OtherSpeech(ValueError):
@@ -25,6 +25,7 @@ class SpeechSpec:
     sentences: Sequence[str]
     num_tokens: int  # of the text
     voice: str
+    origin: str  # of the voice, as the model describes it
     speed: float
     seed: int
     form: SoundForm

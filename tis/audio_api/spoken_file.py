@@ -13,7 +13,7 @@ from tis.audio_api.speech_spec import SpeechSpec
 from tis.cancellation import race_cancel
 from tis.engine.engine import Engine
 from tis.engine.voice.spoken import SentenceToSay
-from tis.errors import BadRequest, QueueFull
+from tis.errors import BadRequest
 
 _AT_ONCE = 2  # sentences of one text: the next one is computed while one is encoded and sent
 _PAUSE_SECONDS = 0.2  # between sentences, at speed 1
@@ -44,13 +44,8 @@ async def spoken_file(
     async def say(number: int) -> Any:
         pace = spec.speed if spec.sets_pace else 1.0
         sentence = SentenceToSay(spec.sentences[number], spec.voice, pace, spec.seed + number)
-        while True:
-            try:
-                return await engine.say(spec.model_id, sentence, ticket)
-            except QueueFull as full:  # a full queue stops no answer that has begun
-                if not (number or (ticket and ticket.is_resumed)):
-                    raise
-                await asyncio.sleep(full.retry_after or 1)
+        is_begun = number > 0 or bool(ticket and ticket.is_resumed)
+        return await engine.say(spec.model_id, sentence, ticket, is_begun=is_begun)
 
     async with aclosing(made_in_order(next_number, say, _AT_ONCE, cancelled)) as spoken:
         async for number, samples in spoken:

@@ -178,8 +178,13 @@ class Engine(Protocol):
         """The sentences that a model says one after the other. Raises BadRequest if it can say nothing of the text."""
         ...
 
-    async def say(self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None) -> Any:
-        """Samples of one channel: float32 in numpy, from -1 to 1. Who is cancelled while it waits frees its place."""
+    async def say(
+        self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> Any:
+        """Samples of one channel: float32 in numpy, from -1 to 1. Who is cancelled while it waits frees its place.
+
+        Raises QueueFull, unless the text `is_begun`: there are two sentences of it at most.
+        """
         ...
 
     async def resume(

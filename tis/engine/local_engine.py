@@ -354,11 +354,13 @@ class LocalEngine:
         with slot.use.preparing():
             return await self._spoken.cut(await self._speaking(slot), text, pace)
 
-    async def say(self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None) -> Any:
+    async def say(
+        self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> Any:
         """Also while draining: the sentence may be one of many of a text that was accepted before."""
         slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
-            return await self._spoken.say(slot, await self._speaking(slot), sentence, ticket)
+            return await self._spoken.say(slot, await self._speaking(slot), sentence, ticket, is_begun=is_begun)
 
     async def _writing(self, slot: ModelSlot) -> LoadedModel:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)

@@ -34,6 +34,11 @@ class QueuedRequest(Protocol):
     @property
     def is_resumed(self) -> bool: ...
 
+    @property
+    def is_begun(self) -> bool:
+        """Part of an answer that has begun: it is never refused, but waits for its turn."""
+        ...
+
     def cancel_completions(self) -> list["Delivery"]:
         """What readers get when a request leaves before its end."""
         ...
@@ -45,6 +50,8 @@ class QueuedRequest(Protocol):
 
 class Request:
     """Made on the event loop; from then on the model's thread owns its completions, and the loop its answer."""
+
+    is_begun = False
 
     def __init__(
         self,

@@ -32,7 +32,8 @@ class RequestQueue:
             return
         # The share of one owner is the whole queue where there is one API key, or none.
         num_of_owner = self._new.num_of(request.owner)
-        if len(self) >= self._max_size or num_of_owner >= max(1, int(self._max_size * request.owner_share)):
+        of_owner = max(1, int(self._max_size * request.owner_share))
+        if not request.is_begun and (len(self) >= self._max_size or num_of_owner >= of_owner):
             count_refusal("model_queue")
             # retry_after is a guess that spreads the retries: one second for each eight waiting requests.
             raise QueueFull(

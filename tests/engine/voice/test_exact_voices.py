@@ -41,6 +41,8 @@ def test_the_speakers_of_a_vits_have_their_numbers_or_the_names_of_the_catalogue
     assert load(folder).description.voices == ("0", "1", "2")
     loaded = load(folder, voices={"ani": 2, "budi": 0})
     assert loaded.description.voices == loaded.voices == ("ani", "budi")
+    origins, named = load(folder).description.origins, loaded.description.origins
+    assert named == {"ani": origins["2"], "budi": origins["0"]} and len(set(origins.values())) == 3
     inputs = transformers.AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
     model = transformers.VitsModel.from_pretrained(folder).eval()
     torch.manual_seed(7)

@@ -45,6 +45,9 @@ def test_a_speecht5_speaks_in_the_voices_of_its_entry(tmp_path: Path) -> None:
         require_same(made[name], model.generate_speech(ids, embedding, vocoder=vocoder))
     assert not np.array_equal(made["ani"], made["budi"])
     assert [loaded.model.num_tokens(text) for text in ("", "!")] == [0, 0]
+    np.save(folder / "budi.npy", np.ones(8))
+    changed = load(folder, voices=voices, vocoder=str(folder / "vocoder")).origins
+    assert changed["ani"] == loaded.origins["ani"] and changed["budi"] != loaded.origins["budi"]
 
 
 @pytest.mark.parametrize(

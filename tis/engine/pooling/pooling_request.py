@@ -16,7 +16,7 @@ from tis.observability.request_log import current_request_id
 class PoolingRequest:
     """Made on the event loop; from then on the model's thread owns its rows and results, and the loop its future."""
 
-    is_resumed = False
+    is_resumed = is_begun = False
     model_name = ""
 
     def __init__(

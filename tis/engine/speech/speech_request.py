@@ -40,7 +40,7 @@ class WindowTokens:
 class SpeechRequest:
     """Made on the event loop, which owns its future; the model's thread has the rest."""
 
-    is_resumed = False
+    is_resumed = is_begun = False
     model_name = ""
     num_prompt_tokens = 0
 

@@ -1,6 +1,7 @@
 """Bark: three models that write codes one after the other, in the voice of a preset, or in one of their own choice."""
 
 import json
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ _PARTS = {"semantic_prompt": 1, "coarse_prompt": 2, "fine_prompt": 2}  # of a pr
 
 class BarkVoice:
     sets_pace = False
+    is_one_pass = False
     max_chars = _MAX_CHARS
 
     def __init__(self, model: Any, tokenizer: Any, presets: Mapping[str, Mapping[str, Any] | None]) -> None:
@@ -24,22 +26,25 @@ class BarkVoice:
         self.sample_rate = int(model.generation_config.sample_rate)
         self.voices = tuple(presets)
         self._model, self._tokenizer, self._presets = model, tokenizer, presets
+        self._tokenizing = threading.Lock()  # both methods set the padding of one tokenizer, in threads of their own
 
     def num_tokens(self, text: str) -> int:
-        return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        with self._tokenizing:
+            return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def say(self, text: str, voice: str, pace: float) -> Any:
         import torch
 
         device = self._model.device
-        given = self._tokenizer(
-            text,
-            return_tensors="pt",
-            padding="max_length",
-            truncation=True,
-            max_length=_MAX_TOKENS,
-            add_special_tokens=False,
-        )
+        with self._tokenizing:
+            given = self._tokenizer(
+                text,
+                return_tensors="pt",
+                padding="max_length",
+                truncation=True,
+                max_length=_MAX_TOKENS,
+                add_special_tokens=False,
+            )
         preset = self._presets[voice]
         history = preset and {name: torch.from_numpy(array).to(device) for name, array in preset.items()}
         ids, mask = given["input_ids"].to(device), given["attention_mask"].to(device)

@@ -23,6 +23,7 @@ from tis.engine.voice.speaking_model import ReadWeights, SpeakingModel
 from tis.engine.voice.speecht5_voice import read_speecht5
 from tis.engine.voice.spoken import MAX_TEXT_CHARS, SentenceToSay
 from tis.engine.voice.vits_voice import read_vits
+from tis.engine.voice.voice_files import origin_of
 
 _WARM_TEXT = "Halo, selamat pagi."
 
@@ -45,9 +46,12 @@ def load_voice(entry: CatalogueEntry, options: LoadOptions, report: Report) -> L
     if bool(entry.vocoder) != (config.model_type in _VOCODERS):
         raise LoadFailed(_about_vocoder(config.model_type))
     models: list[Any] = []
+    vocoders: list[Path] = []
 
     def read(model_class: Any, *, vocoder: bool = False) -> Any:
         place = find_folder(entry.vocoder or "", replace(options.source, revision=None), report) if vocoder else folder
+        if vocoder:
+            vocoders.append(place)
         report("reading the weights", None)
         with reporting_weights(lambda share: report("reading the weights", share)):
             made = model_class.from_pretrained(
@@ -58,6 +62,7 @@ def load_voice(entry: CatalogueEntry, options: LoadOptions, report: Report) -> L
 
     voice = _READERS[config.model_type](transformers, folder, read, entry.voices)
     model = models[0]
+    parts = [str(model.dtype), model.device.type, *map(revision_of, vocoders)]
     return LoadedVoice(
         new_runner=partial(SpeakingRunner, voice, model.device),
         context_length=MAX_TEXT_CHARS,
@@ -75,6 +80,7 @@ def load_voice(entry: CatalogueEntry, options: LoadOptions, report: Report) -> L
         warm_up=partial(_warm_up, voice),
         voices=voice.voices,
         model=voice,
+        origins={name: origin_of(folder, entry.voices.get(name, name), parts) for name in voice.voices},
     )
 
 

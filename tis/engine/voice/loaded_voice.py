@@ -1,6 +1,7 @@
 """A model that speaks and is ready, and what it makes of texts."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,12 @@ from tis.errors import BadRequest
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedVoice(LoadedWeights):
     model: SpeakingModel
+    origins: Mapping[str, str]
 
     @property
     def description(self) -> VoiceDescription:
         model = self.model
-        return VoiceDescription(model.sample_rate, model.voices, model.sets_pace, self.revision)
+        return VoiceDescription(model.sample_rate, model.voices, model.sets_pace, self.revision, self.origins)
 
 
 class SpokenTexts:
@@ -48,10 +50,12 @@ class SpokenTexts:
             raise BadRequest("input: it has no character that this model can say.", param="input")
         return made
 
-    async def say(self, slot: ModelSlot, loaded: LoadedVoice, sentence: SentenceToSay, ticket: Ticket | None) -> Any:
-        request = SpeakingRequest(sentence, loaded.model.sample_rate, slot.drop_if_queued, ticket)
+    async def say(
+        self, slot: ModelSlot, loaded: LoadedVoice, sentence: SentenceToSay, ticket: Ticket | None, *, is_begun: bool
+    ) -> Any:
+        request = SpeakingRequest(sentence, loaded.model.sample_rate, slot.drop_if_queued, ticket, is_begun=is_begun)
         if ticket and not ticket.has_answered:
-            ticket.queue(len(sentence.text))
+            ticket.queue(len(sentence.text), is_resumed=is_begun)
         slot.submit(request)
         try:
             return await request.answer

@@ -35,8 +35,8 @@ class SpeakingRunner:
 
     @property
     def has_bounded_steps(self) -> bool:
-        """A sentence is computed whole."""
-        return False
+        """A sentence is computed whole: in one forward pass, or in as many as the model likes."""
+        return self._model.is_one_pass
 
     @property
     def running(self) -> list[SpeakingRequest]:

@@ -1,6 +1,6 @@
 """What a model that speaks is asked, and what it can do: plain values, without torch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MAX_TEXT_CHARS = 4096  # of a request, as in OpenAI's API
@@ -14,6 +14,7 @@ class VoiceDescription:
     voices: Sequence[str]  # the names of its speakers, at least one
     sets_pace: bool  # it speaks faster and slower itself
     revision: str
+    origins: Mapping[str, str]  # of each voice: the same text has other sound if another stands here
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Files that an operator names as the voices of a model: arrays of NumPy, which cannot run code."""
 
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ def read_vector(folder: Path, name: str, place: str | int, size: int) -> Any:
 def read_array(folder: Path, name: str, place: str | int) -> Any:
     import numpy as np
 
-    path = next((one for one in (folder / str(place), Path(str(place))) if one.is_file()), None)
+    path = _file_of(folder, place)
     if path is None:
         raise LoadFailed(f"The voice {name} is {str(place)!r}: there is no such file, here or beside the model.")
     if path.stat().st_size > _MAX_BYTES:
@@ -33,3 +35,15 @@ def read_array(folder: Path, name: str, place: str | int) -> Any:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu" or not np.isfinite(array).all():
         raise LoadFailed(f"The voice {name} is no .npy file of numbers.")
     return array
+
+
+def origin_of(folder: Path, place: str | int, parts: Sequence[str]) -> str:
+    """A digest of what decides how a voice sounds: its file, its preset or its number, and other parts."""
+    path = _file_of(folder, place)
+    return hashlib.blake2b(
+        "\0".join([*parts, "" if path else str(place)]).encode() + (path.read_bytes() if path else b""), digest_size=8
+    ).hexdigest()
+
+
+def _file_of(folder: Path, place: str | int) -> Path | None:
+    return next((one for one in (folder / str(place), Path(str(place))) if one.is_file()), None)

@@ -34,7 +34,10 @@ class SpeakingRequest:
         sample_rate: int,
         on_cancel: Callable[[QueuedRequest], None],
         ticket: Ticket | None,
+        *,
+        is_begun: bool = False,
     ) -> None:
+        self.is_begun = is_begun
         self.label = current_request_id()  # for the log
         self.sentence = sentence
         self.owner = ticket.owner if ticket else ""
