@@ -109,7 +109,9 @@ def test_the_output_of_a_local_shell_finds_its_call_behind_a_compaction(hermes: 
 
 
 def test_an_output_belongs_to_the_call_before_it_if_ids_repeat() -> None:
-    shells = [{"type": "local_shell_call", "id": "lsh_7", "call_id": at, "action": {"command": ["ls"]}} for at in "ab"]
+    shells: list[Event] = [
+        {"type": "local_shell_call", "id": "lsh_7", "call_id": at, "action": {"command": ["ls"]}} for at in "ab"
+    ]
     output = checked_client_item({"type": "local_shell_call_output", "id": "lsh_7", "output": "x"}, "input.1")
     items = [(f"input.{at}", one) for at, one in enumerate([shells[0], output, shells[1], output])]
     assert [item["call_id"] for _, item in as_function_items(items)] == ["a", "a", "b", "b"]
@@ -132,7 +134,7 @@ def test_an_output_belongs_to_the_call_before_it_if_ids_repeat() -> None:
     ids=str,
 )
 def test_what_a_window_shows_of_media_can_be_sent_again(more: Event, source: tuple[str, str]) -> None:
-    item = {"type": "message", "role": "user", "content": [more]}
+    item: Event = {"type": "message", "role": "user", "content": [more]}
     for _ in range(2):
         [item] = to_client_items([item])
         found = medium_placeholder(ContentPart.model_validate(item["content"][0]), "x").source

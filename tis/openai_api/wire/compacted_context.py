@@ -137,7 +137,7 @@ def without_media(message: Message) -> Message:
 
 def _text_of(part: Mapping[str, Any]) -> str:
     if "text" in part or "refusal" in part:
-        return part.get("text") or part.get("refusal") or ""
+        return str(part.get("text") or part.get("refusal") or "")
     return _WORDS[MEDIA_KINDS.get(part["type"], "image")]
 
 
