@@ -160,13 +160,21 @@ def test_a_compaction_of_a_client_takes_the_place_of_what_was_before() -> None:
 
 
 def test_changes_of_tools_in_a_compaction_are_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    block = {"type": "compaction", "content": "x", "tool_changes": [removed(type="tool_reference", name="x")] * 1024}
+    block: Body = {
+        "type": "compaction",
+        "content": "x",
+        "tool_changes": [removed(type="tool_reference", name="x")] * 1024,
+    }
     with pytest.raises(ValidationError, match="1024"):
         converted(assistant({**block, "tool_changes": [*block["tool_changes"], block]}), user("x"))
     slices: list[int] = []
     validate = messages_request._BLOCKS.validate_python
-    blocks = SimpleNamespace(validate_python=lambda some: slices.append(len(some)) or validate(some))
-    monkeypatch.setattr(messages_request, "_BLOCKS", blocks)
+
+    def noted(some: list[Any]) -> list[Any]:
+        slices.append(len(some))
+        return list(validate(some))
+
+    monkeypatch.setattr(messages_request, "_BLOCKS", SimpleNamespace(validate_python=noted))
     MessagesRequest.prepare_large({"messages": [assistant(*[block] * 5)]})
     assert slices == [2, 2, 1]
 

@@ -11,7 +11,10 @@ from tests.openai_api.responses.event_order import Event
 from tests.openai_api.responses.response_requests import CONVERSATIONS, LONG, RESPONSES, create, refused
 from tests.openai_api.test_custom_tools import call
 from tests.serving import served, settings_with
+from tis.openai_api.store.items import to_client_items
 from tis.openai_api.wire.as_chat import messages_of
+from tis.openai_api.wire.chat_prompt import medium_placeholder
+from tis.openai_api.wire.chat_request import ContentPart
 from tis.openai_api.wire.client_items import as_function_items, checked_client_item
 from tis.openai_api.wire.compacted_context import (
     ToolContext,
@@ -19,6 +22,7 @@ from tis.openai_api.wire.compacted_context import (
     messages_in,
     sealed_context,
     tools_in,
+    without_media,
 )
 
 COMPACT = f"{RESPONSES}/compact"
@@ -102,6 +106,45 @@ def test_the_output_of_a_local_shell_finds_its_call_behind_a_compaction(hermes: 
             both = [("input.0", sealed), ("input.1", checked_client_item(output, "input.1"))]
             messages, _ = messages_of(as_function_items(both), {})
             assert messages[-2]["tool_calls"][0]["id"] == messages[-1]["tool_call_id"] == "c7"
+
+
+def test_an_output_belongs_to_the_call_before_it_if_ids_repeat() -> None:
+    shells: list[Event] = [
+        {"type": "local_shell_call", "id": "lsh_7", "call_id": at, "action": {"command": ["ls"]}} for at in "ab"
+    ]
+    output = checked_client_item({"type": "local_shell_call_output", "id": "lsh_7", "output": "x"}, "input.1")
+    items = [(f"input.{at}", one) for at, one in enumerate([shells[0], output, shells[1], output])]
+    assert [item["call_id"] for _, item in as_function_items(items)] == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("more", "source"),
+    [
+        ({"type": "audio_url", "audio_url": "data:audio/wav;base64,AAAA"}, ("AAAA", "base64")),
+        ({"type": "audio", "audio": {"url": "/media/a.wav"}}, ("/media/a.wav", "url")),
+        ({"type": "audio", "url": "http://example.com/a.wav"}, ("http://example.com/a.wav", "url")),
+        ({"type": "input_audio", "data": "AAAA"}, ("AAAA", "base64")),
+        ({"type": "audio", "b64_json": "AAAA"}, ("AAAA", "base64")),
+        ({"type": "audio", "audio": {"b64_json": "AAAA"}}, ("AAAA", "base64")),
+        ({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}, ("AAAA", "base64")),
+        ({"type": "image", "data": "AAAA"}, ("data:application/octet-stream;base64,AAAA", "url")),
+        ({"type": "image", "image": {"data": "AAAA"}}, ("data:application/octet-stream;base64,AAAA", "url")),
+        ({"type": "input_video", "video_url": {"url": "/media/a.mp4"}}, ("/media/a.mp4", "url")),
+    ],
+    ids=str,
+)
+def test_what_a_window_shows_of_media_can_be_sent_again(more: Event, source: tuple[str, str]) -> None:
+    item: Event = {"type": "message", "role": "user", "content": [more]}
+    for _ in range(2):
+        [item] = to_client_items([item])
+        found = medium_placeholder(ContentPart.model_validate(item["content"][0]), "x").source
+        assert (found.value, found.encoding) == source
+
+
+def test_a_summary_knows_what_a_medium_was() -> None:
+    media = [{"type": kind, kind: "x"} for kind in ("image", "video", "audio")]
+    told = without_media({"role": "user", "content": [{"type": "text", "text": "See "}, *media]})
+    assert told["content"] == "See [picture][video][sound]"
 
 
 def _of_calls(calls: Any) -> Event:

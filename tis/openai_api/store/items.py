@@ -126,7 +126,7 @@ def _named(part: Item, digests: Iterator[str]) -> Item:
     if "attached" in part:
         next(digests)
         return part
-    given = _url(part) or ""
+    given = _given(part)[0] or ""
     data = _DATA_URI.match(given[:200])
     more = {"detail": part["detail"]} if part.get("detail") else {}
     if form := _sound_of(part).get("format"):
@@ -142,7 +142,12 @@ def _named(part: Item, digests: Iterator[str]) -> Item:
 
 def _listed(part: Item, data: Mapping[str, bytes] | None) -> Item:
     kind = MEDIA_KINDS[part["type"]]
-    url = part.get("source") or (None if "attached" in part else _url(part))
+    url: str | None = part.get("source")
+    is_base64 = False
+    if url is None and "attached" not in part:
+        url, is_base64 = _given(part)
+    if url and is_base64 and not url.startswith("data:"):
+        url = f"data:application/octet-stream;base64,{url}"
     if url is None and data and part.get("attached") in data:
         url = f"data:{part['media_type']};base64,{base64.b64encode(data[part['attached']]).decode()}"
     if kind == "audio":
@@ -151,8 +156,8 @@ def _listed(part: Item, data: Mapping[str, bytes] | None) -> Item:
 
 
 def _listed_sound(part: Item, url: str | None) -> Item:
-    """OpenAI's items have no URL of a sound."""
-    if url and url.startswith(("http://", "https://")):
+    """OpenAI's items have no URL of a sound, and no path."""
+    if url and not url.startswith("data:"):
         return {"type": "input_audio", "audio_url": url}
     form = part.get("format") or _sound_of(part).get("format") or "wav"
     return {"type": "input_audio", "input_audio": {"data": (url or "").rpartition(",")[2], "format": form}}
@@ -162,12 +167,14 @@ def _sound_of(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return part.get("input_audio") or {}
 
 
-def _url(part: Mapping[str, Any]) -> str | None:
-    if data := _sound_of(part).get("data"):
-        return str(data)
-    for name in ("image_url", "image", "video_url", "video", "audio_url", "audio", "url"):
-        value = part.get(name)
-        url = value.get("url") if isinstance(value, dict) else value
-        if isinstance(url, str):
-            return url
-    return None
+def _given(part: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """What a client has sent in one of many spellings, and whether it can only be base64: as chats read it."""
+    kind = MEDIA_KINDS[part["type"]]
+    for value in (part.get(f"{kind}_url"), part.get(kind), part.get("url")):
+        if url := value.get("url") if isinstance(value, dict) else value:
+            return str(url), False
+    refs = (part.get(f"{one}{end}") for one in ("image", "video", "audio") for end in ("_url", ""))
+    for holder in (part, _sound_of(part), *(ref for ref in refs if isinstance(ref, dict))):
+        if data := holder.get("b64_json") or holder.get("data"):
+            return str(data), True
+    return None, False

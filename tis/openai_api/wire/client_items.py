@@ -50,8 +50,9 @@ def checked_client_item(item: Mapping[str, Any], where: str) -> Item:
 
 def as_function_items(items: Sequence[tuple[str, Item]]) -> list[tuple[str, Item]]:
     plain: list[tuple[str, Item]] = []
-    call_ids = call_ids_in(item for _, item in items)
+    call_ids: dict[str, str] = {}  # ids may repeat: an output belongs to the call before it
     for where, item in items:
+        call_ids |= call_ids_in([item])
         if item["type"] in _CALLS:
             item = call_as_function(item)
         elif item["type"] in _OUTPUTS:

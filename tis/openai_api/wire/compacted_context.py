@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tis.engine.prompt import MediumKind
 from tis.errors import BadRequest, ServiceError
 from tis.http.json_scan import JsonScanner
-from tis.openai_api.store.items import Item, input_id
+from tis.openai_api.store.items import MEDIA_KINDS, Item, input_id
 from tis.openai_api.wire.sealed_text import sealed, unsealed
 
 COMPACTION = "compaction"
@@ -24,7 +25,7 @@ REQUEST_OF_SUMMARY = (
 )
 _GO_ON = "Go on."
 _NO_SUMMARY = "(There is no summary.)"
-_MEDIUM = "[picture]"
+_WORDS: Mapping[MediumKind, str] = {"image": "[picture]", "video": "[video]", "audio": "[sound]"}
 _SYSTEM_ROLES = ("system", "developer")
 _ROLES = (*_SYSTEM_ROLES, "user", "assistant", "tool")
 _FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "name"})
@@ -131,8 +132,13 @@ def without_media(message: Message) -> Message:
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    texts = [part if "text" in part or "refusal" in part else {"type": "text", "text": _MEDIUM} for part in content]
-    return {**message, "content": "".join(part.get("text") or part.get("refusal") or "" for part in texts)}
+    return {**message, "content": "".join(map(_text_of, content))}
+
+
+def _text_of(part: Mapping[str, Any]) -> str:
+    if "text" in part or "refusal" in part:
+        return str(part.get("text") or part.get("refusal") or "")
+    return _WORDS[MEDIA_KINDS.get(part["type"], "image")]
 
 
 def context_to_seal(
