@@ -36,6 +36,7 @@ from tis.arguments import (
 )
 from tis.audio_api.routes import AudioOptions
 from tis.audio_api.routes import router as audio_router
+from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.speech_run import resumed_speech
 from tis.audio_api.transcription_request import MAX_FIELDS_BYTES
 from tis.audio_api.transcription_run import resumed_transcription
@@ -167,6 +168,7 @@ def create_app(
         None if load else fetcher_of(settings),
     )
     media = MediaLoader(media_limits_of(settings))
+    running_files = RunningFiles()
     mcp = McpClient(mcp_limits_of(settings))
     _require_usable_url(settings.database_url.get_secret_value())
     admin_key = settings.admin_key.get_secret_value() if settings.admin_key else None
@@ -196,7 +198,7 @@ def create_app(
     async def drain(seconds: float, hurry: asyncio.Event) -> None:
         admission.drain()
         cards.drain()
-        await _drain(engine, sessions, seconds, hurry)
+        await _drain(engine, sessions, running_files, seconds, hurry)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -254,7 +256,7 @@ def create_app(
         hosted_servers(settings.hosted_tools),
     )
     app.state.audio_options = AudioOptions(
-        _max_audio_bytes(settings), settings.audio_windows_at_once, settings.max_speech_seconds
+        _max_audio_bytes(settings), settings.audio_windows_at_once, settings.max_speech_seconds, running_files
     )
     app.state.model_idle_seconds = settings.model_idle_seconds
     app.include_router(anthropic_router, prefix="/v1")
@@ -272,12 +274,18 @@ def create_app(
     return app
 
 
-async def _drain(engine: LocalEngine, sessions: Sessions, seconds: float, hurry: asyncio.Event) -> None:
+async def _drain(
+    engine: LocalEngine, sessions: Sessions, files: RunningFiles, seconds: float, hurry: asyncio.Event
+) -> None:
     """Refuses new requests and waits for running answers. Those that take too long resume after a restart, or fail."""
     log.info("stopping: running answers have up to %g s; a second signal, or Ctrl-C, ends them at once", seconds)
     engine.drain()
+
+    async def until_idle() -> None:
+        await asyncio.gather(sessions.wait_until_idle(seconds), files.wait_until_idle(seconds))
+
     waits: list[asyncio.Task[Any]] = [
-        asyncio.create_task(sessions.wait_until_idle(seconds)),
+        asyncio.create_task(until_idle()),
         asyncio.create_task(hurry.wait()),
     ]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -2,22 +2,26 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from starlette.types import Message
 
 from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
+from tis.audio_api.begin_speech import SoundFile
 from tis.audio_api.interrupted_answer import InterruptedAnswer
+from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.speech_run import SpeechRun, resumed_speech
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
+from tis.errors import BadRequest
 from tis.media.audio.protocol import CutRules
 from tis.streaming.source import Block
 
@@ -177,3 +181,30 @@ def test_the_speed_is_in_the_sound_and_in_its_usage(whole: list[Block]) -> None:
     assert b'"output_tokens":230,' in blocks_of(slow)[-1].data  # four seconds, and three pauses of 0.2
     fast = int(whole[-1].data.partition(b'"output_tokens":')[2].partition(b",")[0])
     assert fast == pytest.approx(230 / 1.5, abs=8)
+
+
+@pytest.mark.parametrize("breaks", [True, False])
+def test_a_file_that_breaks_off_has_no_last_chunk_and_a_server_that_stops_waits_for_it(*, breaks: bool) -> None:
+    async def sent() -> list[tuple[bytes, bool]]:
+        files, held, messages = RunningFiles(), asyncio.Event(), list[Message]()
+
+        async def data() -> AsyncGenerator[bytes, None]:
+            yield b"first"
+            await held.wait()
+            if breaks:
+                raise BadRequest("too long")
+
+        async def send(message: Message) -> None:
+            messages.append(message)
+
+        sending = asyncio.create_task(SoundFile(files, data(), "audio/mpeg").stream_response(send))
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(files.wait_until_idle(30))
+        await files.wait_until_idle(0.01)
+        assert not waiting.done() and len(messages) == 2
+        held.set()
+        await sending
+        await asyncio.wait_for(waiting, 1)
+        return [(message["body"], message["more_body"]) for message in messages[1:]]
+
+    assert asyncio.run(sent()) == [(b"first", True), *([] if breaks else [(b"", False)])]

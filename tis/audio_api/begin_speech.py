@@ -1,13 +1,16 @@
 """Answers a text with speech: a sound file that is sent while it is made, or a recorded stream of events."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Send
 
+from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.sound_encoder import MEDIA_TYPES
 from tis.audio_api.speech_run import SpeechRun
 from tis.audio_api.speech_spec import SpeechSpec
@@ -15,7 +18,7 @@ from tis.audio_api.spoken_file import SoundPart, spoken_file
 from tis.audio_api.text_to_speak import SPEECH_DIALECT, SentText, TextToSpeak, voice_of
 from tis.cancellation import race_draining
 from tis.chat.run_spec import Services
-from tis.errors import NotImplementedHere
+from tis.errors import NotImplementedHere, ServiceError
 from tis.http.admission import ticket_of
 from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
 from tis.openai_api.routes.models import served_model
@@ -25,9 +28,14 @@ from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.turn import Turn
 
+_log = logging.getLogger("tis.audio")
+
 
 class SpeechAnswer:
-    def __init__(self, body: TextToSpeak, request: Request, services: Services, max_seconds: float) -> None:
+    def __init__(
+        self, body: TextToSpeak, request: Request, services: Services, files: RunningFiles, max_seconds: float
+    ) -> None:
+        self._files = files
         self._body = body
         self._request = request
         self._services = services
@@ -106,10 +114,10 @@ class SpeechAnswer:
             first, parts = await while_connected(self._request, race_draining(engine.until_draining(), begun()))
         except ClientGone:
             return Response(status_code=CLIENT_CLOSED_REQUEST)
-        return StreamingResponse(
+        return SoundFile(
+            self._files,
             _bytes_of(first, parts),
-            media_type=MEDIA_TYPES[self._body.response_format],
-            headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
+            MEDIA_TYPES[self._body.response_format],
         )
 
     async def _spec(self, model_id: str) -> SpeechSpec:
@@ -131,6 +139,22 @@ class SpeechAnswer:
             form=body.response_format,
             max_seconds=self._max_seconds,
         )
+
+
+class SoundFile(StreamingResponse):
+    """An error in its middle breaks the connection off, which clients notice: a file has no place for a reason."""
+
+    def __init__(self, files: RunningFiles, data: AsyncGenerator[bytes, None], media_type: str) -> None:
+        headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+        super().__init__(data, media_type=media_type, headers=headers)
+        self._files = files
+
+    async def stream_response(self, send: Send) -> None:
+        try:
+            with self._files.one():
+                await super().stream_response(send)
+        except ServiceError as error:
+            _log.warning("a sound file broke off: %s", error.message)
 
 
 async def _bytes_of(first: bytes, parts: AsyncGenerator[SoundPart, None]) -> AsyncGenerator[bytes, None]:
