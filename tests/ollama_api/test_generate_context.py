@@ -1,6 +1,7 @@
 """`context` of /api/generate: old clients send that of the last answer with the next prompt, and go on with it."""
 
 import base64
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from tests.ollama_api.test_ollama_chat import CHAT, GENERATE, error_of, lines_of, whole
 from tests.openai_api.media_requests import picture_file
 from tests.serving import Served
+from tis.chat.parts import RunUsage, TextDelta
 from tis.ollama_api.wire.generate_context import MAX_CONTEXT, context_of, messages_of_context
+from tis.ollama_api.wire.ollama_writer import OllamaWriter, ollama_writer_state
 
 GREEDY: dict[str, Any] = {"model": "demo", "options": {"temperature": 0, "num_predict": 24}}
 
@@ -71,6 +74,20 @@ def test_answers_without_one(http: httpx2.Client, body: dict[str, Any]) -> None:
         context = context_of([{"role": "user", "content": "x" * (MAX_CONTEXT * 3 - 60)}])
         body |= {"context": context, "prompt": "and more " * 9}
     assert "context" not in whole(http, body, GENERATE)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.99, 2])
+def test_an_answer_is_kept_only_as_long_as_it_may_go_into_a_context(share: float) -> None:
+    conversation = [{"role": "user", "content": "x" * 100}]
+    times = {"received_at": 0, "loaded_at": 0}
+    writer = OllamaWriter(
+        ollama_writer_state("generate", "m", hides_thinking=False, conversation=conversation, **times)
+    )
+    for _ in range(100):
+        writer.part(0, TextDelta("y" * int(share * MAX_CONTEXT * 3 / 100)))
+    assert sum(map(len, writer._answer)) <= MAX_CONTEXT * 3 + 2000
+    [last] = map(json.loads, writer.ended("stop", RunUsage()))
+    assert ("context" in last) is (share < 1)
 
 
 @pytest.mark.parametrize(

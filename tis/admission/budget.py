@@ -21,6 +21,7 @@ _WHY: dict[Resource, str] = {
     "video_decoders": "too many videos and large images wait to be decoded",
     "card_readers": "too many pictures of cards wait to be read",
     "sound_decoders": "too many long recordings are being heard",
+    "heard_decoders": "too many sounds of messages wait to be decoded",
     "sound_seconds": "the recordings that are being heard have too many seconds",
     "grammar_compilers": "too many grammars wait to be compiled",
     "prompt_tokens": "the prompts of current requests have too many tokens",

@@ -19,6 +19,7 @@ Resource: TypeAlias = Literal[
     "card_readers",  # threads that read identity cards
     "grammar_compilers",
     "sound_decoders",  # processes that have a file open of which windows are still to be heard
+    "heard_decoders",  # processes that decode a sound of a message
     "sound_seconds",  # of files that are being heard
     "prompt_tokens",  # of prompts that wait for the model or are being answered
 ]
@@ -51,6 +52,7 @@ class AdmissionLimits:
             "video_decoders": self.max_decoders,
             "card_readers": self.max_card_readers,
             "sound_decoders": self.max_sound_decoders,
+            "heard_decoders": self.max_decoders,
             "sound_seconds": self.max_sound_seconds,
             "grammar_compilers": self.max_grammar_compilers,
             "prompt_tokens": self.max_prompt_tokens,

@@ -27,6 +27,7 @@ RefusalReason: TypeAlias = Literal[
     "video_decoders",
     "card_readers",
     "sound_decoders",
+    "heard_decoders",
     "sound_seconds",
     "prompt_tokens",
     "model_queue",

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO, TypeVar
 
+from tis.admission.limits import Resource
 from tis.admission.ticket import Ticket
 from tis.errors import Draining, Unavailable
 from tis.media.audio.protocol import (
@@ -71,9 +72,10 @@ class SoundDecoder:
 
         Waits for a process, and until there is room for its seconds; the ticket holds both.
         """
-        await ticket.take("sound_decoders", 1)
         limits = self._limits
         is_counted = wanted.max_seconds is None
+        # Files are held open as long as they are heard: sounds of messages do not wait for that.
+        await ticket.take(_decoders(is_counted=is_counted), 1)
         max_seconds = limits.max_sound_seconds if wanted.max_seconds is None else wanted.max_seconds
         sound_limits = SoundLimits(
             wanted.sample_rate,
@@ -109,7 +111,11 @@ class SoundDecoder:
                 parts.append(window.samples)
         finally:
             sound.close()
-        return np.concatenate(parts) if parts else np.empty(0, np.float32)
+        samples, end = np.empty(sum(map(len, parts)), np.float32), 0
+        for part in _taken(parts):  # so that all is there once, not twice
+            samples[end : end + len(part)] = part
+            end += len(part)
+        return samples
 
     def close(self) -> None:
         for sound in tuple(self._opened):
@@ -170,8 +176,9 @@ class OpenedSound:
             self._is_open = False
             self._opened.discard(self)
             self._threads.submit(self._end)
-            if held := self._ticket.held("sound_decoders"):  # none, once the ticket is over
-                self._ticket.keep("sound_decoders", held - 1)
+            decoders = _decoders(is_counted=self._is_counted)
+            if held := self._ticket.held(decoders):  # none, once the ticket is over
+                self._ticket.keep(decoders, held - 1)
 
     def _count(self, seconds: float) -> None:
         """A file may be longer than it says."""
@@ -232,6 +239,16 @@ class OpenedSound:
             "time": (f"Decoding the audio takes more than {limits.wall_seconds:g} seconds.", "invalid_audio"),
         }[reason]
         return BadMedia(message, param=self._param, code=code)
+
+
+def _decoders(*, is_counted: bool) -> Resource:
+    return "sound_decoders" if is_counted else "heard_decoders"
+
+
+def _taken(parts: list[Any]) -> Iterator[Any]:
+    parts.reverse()
+    while parts:
+        yield parts.pop()
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.ollama_api.routes.model_names import served
 from tis.ollama_api.wire.begin_raw import begin_raw
 from tis.ollama_api.wire.chat_fields import GenerationFields, OllamaChatRequest, OllamaGenerateRequest
-from tis.ollama_api.wire.generate_context import TextMessage, question
+from tis.ollama_api.wire.generate_context import TextMessage, max_answer_chars, question
 from tis.ollama_api.wire.ollama_examples import CHAT_RESPONSES, GENERATE_RESPONSES
 from tis.ollama_api.wire.ollama_writer import (
     DIALECT,
@@ -228,4 +228,5 @@ def _converted(body: OllamaChatRequest | OllamaGenerateRequest) -> tuple[ChatReq
     chat = as_chat_request(body)
     if not isinstance(body, OllamaGenerateRequest) or body.raw:
         return chat, ()
-    return chat, [*earlier_messages(body), question(body.prompt or "", has_images=bool(body.images))]
+    told = [*earlier_messages(body), question(body.prompt or "", has_images=bool(body.images))]
+    return chat, told if max_answer_chars(told) >= 0 else ()

@@ -28,6 +28,11 @@ def context_of(messages: Sequence[TextMessage]) -> list[int] | None:
     return [int.from_bytes(data[at : at + _BYTES], "big") for at in range(0, len(data), _BYTES)]
 
 
+def max_answer_chars(messages: Sequence[TextMessage]) -> int:
+    """An answer with more of them makes the conversation too long for a context. Below zero: it is too long already."""
+    return MAX_CONTEXT * _BYTES - sum(len(one["content"]) for one in messages)
+
+
 def messages_of_context(context: Sequence[int]) -> list[TextMessage]:
     try:
         data = b"".join(number.to_bytes(_BYTES, "big") for number in context)

@@ -24,7 +24,7 @@ from tis.errors import GenerationFailed, ServiceError, error_with_code
 from tis.http.error_handlers import error_body, internal_error
 from tis.http.event_stream import Framing
 from tis.json_bytes import json_bytes
-from tis.ollama_api.wire.generate_context import TextMessage, context_of
+from tis.ollama_api.wire.generate_context import TextMessage, context_of, max_answer_chars
 from tis.openai_api.wire.chat_writer import logprob_entry
 from tis.streaming.stores.store import Event
 
@@ -66,6 +66,7 @@ class OllamaWriter:
         self._head = {"model": state["model"], "created_at": rfc3339(state["received_at"] / 1e9)}
         self._conversation: Sequence[TextMessage] = state.get("conversation", ())
         self._answer: list[str] = []  # as far as it goes into the context
+        self._context_room = max_answer_chars(self._conversation) if self._conversation else -1
         self._around_text: dict[type, list[bytes]] = {}
         self._call: ToolCallStart | None = None
         self._arguments: list[str] = []
@@ -123,8 +124,11 @@ class OllamaWriter:
         kind, text = type(part), part.text
         if kind is ReasoningDelta and self._hides_thinking:
             return []
-        if self._conversation and kind is TextDelta:
+        if self._context_room >= 0 and kind is TextDelta:
+            self._context_room -= len(text)
             self._answer.append(text)
+            if self._context_room < 0:
+                self._answer.clear()
         if part.logprobs:
             return [self._line(_said(kind, text), part.logprobs)]
         return [self._text_line(kind, text)] if text else []
@@ -138,7 +142,7 @@ class OllamaWriter:
         return encode_basestring(text).encode().join(around)
 
     def _context(self) -> dict[str, Any]:
-        if not self._conversation:
+        if self._context_room < 0:
             return {}
         answer: TextMessage = {"role": "assistant", "content": "".join(self._answer)}
         context = context_of([*self._conversation, answer])
