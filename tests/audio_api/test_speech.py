@@ -148,13 +148,6 @@ def test_voices_are_the_speakers_of_the_model(openai: OpenAI, http: httpx2.Clien
     assert models["mono"]["capabilities"] == ["speech"]
 
 
-def test_the_first_sentence_is_sent_before_the_last_is_made(http: httpx2.Client) -> None:
-    long = " ".join(["Selamat pagi semua orang di sini."] * 8)
-    with http.stream("POST", PATH, json=body(input=long, response_format="pcm")) as answer:
-        chunks = list(answer.iter_raw())
-    assert len(chunks) > 3  # of the first sentence, and of three pairs
-
-
 def test_events_are_the_same_file_with_its_usage(openai: OpenAI, http: httpx2.Client) -> None:
     for form in ("mp3", "wav"):
         sent = body(response_format=form, stream_format="sse", session_id=f"events-{form}")

@@ -17,6 +17,7 @@ from tis.audio_api.interrupted_answer import InterruptedAnswer
 from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.speech_run import SpeechRun, resumed_speech
 from tis.audio_api.speech_spec import SpeechSpec
+from tis.audio_api.spoken_file import spoken_file
 from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
@@ -208,3 +209,24 @@ def test_a_file_that_breaks_off_has_no_last_chunk_and_a_server_that_stops_waits_
         return [(message["body"], message["more_body"]) for message in messages[1:]]
 
     assert asyncio.run(sent()) == [(b"first", True), *([] if breaks else [(b"", False)])]
+
+
+def test_sound_is_sent_while_a_later_sentence_is_made_and_who_leaves_asks_for_no_more() -> None:
+    class HeldEngine(HummingEngine):
+        async def say(self, model_id: str, sentence: SentenceToSay, ticket: object, *, is_begun: bool) -> Any:
+            samples = await super().say(model_id, sentence, ticket, is_begun=is_begun)
+            if sentence.text == "tiga":
+                await asyncio.Event().wait()
+            return samples
+
+    async def leave() -> list[bool]:
+        engine = HeldEngine()
+        spec = replace(SPEC, form="pcm", speed=1.0)
+        parts = spoken_file(spec, services(engine).engine, None, asyncio.Event())
+        assert (await asyncio.wait_for(anext(parts), 20)).data
+        assert (await asyncio.wait_for(anext(parts), 20)).num_samples > 2 * RATE
+        await parts.aclose()
+        await asyncio.sleep(0.05)
+        return engine.begun
+
+    assert len(asyncio.run(leave())) < len(SPEC.sentences)
