@@ -11,11 +11,11 @@ import pytest
 import transformers
 from openai import OpenAI
 
-from tests.engine.hearing.tiny_hearing import generated, heard, make_hearing
+from tests.engine.hearing.tiny_hearing import generated, heard, likeliest_logprob, make_hearing
 from tests.media.sounds import sound_file, spoken
 from tests.openai_api.media_requests import asking, data_uri
 from tests.serving import Served, served, settings_with
-from tis.engine.prompt import Sound
+from tis.engine.prompt import ChatPrompt, Sound
 
 pytestmark = pytest.mark.model
 
@@ -100,11 +100,14 @@ def test_the_openai_client_sends_audio(
 
 
 def _expected(folder: Path, file: bytes) -> str:
-    """The samples of a WAV of 16 bits are known without a decoder."""
-    samples = np.frombuffer(file[file.index(b"data") + 8 :], np.int16).astype(np.float32) / 32768
-    [tokens] = generated(folder, [heard("Apa ini? ", Sound(samples, "known"))], 8)
+    [tokens] = generated(folder, [heard("Apa ini? ", _known(file))], 8)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     return str(tokenizer.decode(tokens, skip_special_tokens=True))
+
+
+def _known(file: bytes) -> Sound:
+    """The samples of a WAV of 16 bits are known without a decoder."""
+    return Sound(np.frombuffer(file[file.index(b"data") + 8 :], np.int16).astype(np.float32) / 32768, "known")
 
 
 @pytest.mark.parametrize(
@@ -141,19 +144,27 @@ def test_a_recording_larger_than_any_text_is_heard(client: httpx2.Client) -> Non
     assert usage["prompt_tokens_details"]["audio_tokens"] == pytest.approx(3.7 * 25, abs=2)
 
 
-def test_several_sounds_of_a_conversation_keep_their_order(client: httpx2.Client) -> None:
-    def numbers(first: bytes, second: bytes) -> list[float]:
-        turns = [
-            {"role": "user", "content": [input_audio(first), {"type": "text", "text": "Ini satu."}]},
+def test_several_sounds_of_a_conversation_keep_their_order(client: httpx2.Client, folder: Path) -> None:
+    def turns(first: Any, second: Any) -> list[dict[str, Any]]:
+        return [
+            {"role": "user", "content": [first, {"type": "text", "text": "Ini satu."}]},
             {"role": "assistant", "content": "Baik."},
-            {"role": "user", "content": [{"type": "text", "text": "Ini dua."}, input_audio(second)]},
+            {"role": "user", "content": [{"type": "text", "text": "Ini dua."}, second]},
         ]
-        body = {"messages": turns, "temperature": 0, "max_tokens": 8, "ignore_eos": True, "logprobs": True}
-        reply = client.post("/v1/chat/completions", json=body)
-        assert reply.status_code == 200, reply.text
-        return [one["logprob"] for one in reply.json()["choices"][0]["logprobs"]["content"]]
 
-    assert numbers(OTHER, ONE) != pytest.approx(numbers(ONE, OTHER), abs=1e-3)
+    def answered(first: bytes, second: bytes) -> float:
+        body = {"messages": turns(input_audio(first), input_audio(second)), "temperature": 0, "max_tokens": 1}
+        reply = client.post("/v1/chat/completions", json={**body, "ignore_eos": True, "logprobs": True})
+        assert reply.status_code == 200, reply.text
+        return float(reply.json()["choices"][0]["logprobs"]["content"][0]["logprob"])
+
+    def official(first: bytes, second: bytes) -> float:
+        sounds = ({"type": "audio", "audio": _known(one)} for one in (first, second))
+        return likeliest_logprob(folder, ChatPrompt(turns(*sounds)))
+
+    assert answered(ONE, OTHER) == pytest.approx(official(ONE, OTHER), abs=1e-5)
+    assert answered(OTHER, ONE) == pytest.approx(official(OTHER, ONE), abs=1e-5)
+    assert official(ONE, OTHER) != pytest.approx(official(OTHER, ONE), abs=1e-4)
 
 
 def test_a_streamed_answer_about_audio_is_repeated_from_its_recording(client: httpx2.Client) -> None:

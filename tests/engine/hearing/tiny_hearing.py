@@ -221,11 +221,14 @@ def make_hearing(folder: Path, name: str) -> Path:
 
 def official_inputs(folder: Path, asked: ChatPrompt) -> Any:
     """Calls the processor as the documentation of Transformers says."""
-    content = [_official_part(part) for part in asked.messages[0]["content"]]
+    messages = [
+        {**one, "content": text if isinstance(text := one["content"], str) else [_official_part(part) for part in text]}
+        for one in asked.messages
+    ]
     # AutoProcessor's, but for Gemma 4, whose part for videos needs torchvision.
     processor = load_processor(folder, transformers.AutoConfig.from_pretrained(folder))
     return processor.apply_chat_template(
-        [{"role": "user", "content": content}],
+        messages,
         add_generation_prompt=True,
         tokenize=True,
         return_dict=True,
@@ -237,6 +240,15 @@ def _official_part(part: Mapping[str, Any]) -> Mapping[str, Any]:
     if part["type"] == "image":
         return {"type": "image", "image": Image.fromarray(part["image"].pixels)}
     return {"type": "audio", "audio": part["audio"].samples} if part["type"] == "audio" else part
+
+
+def likeliest_logprob(folder: Path, asked: ChatPrompt) -> float:
+    """Of the first token that the official model would write."""
+    config = transformers.AutoConfig.from_pretrained(folder)
+    model_class = getattr(transformers, HEARING[config.model_type].model_class)
+    with torch.inference_mode():
+        logits = model_class.from_pretrained(folder).eval().float()(**official_inputs(folder, asked)).logits
+    return float(logits[0, -1].log_softmax(-1).max())
 
 
 def generated(folder: Path, prompts: Sequence[ChatPrompt], length: int) -> list[list[int]]:
