@@ -31,7 +31,7 @@ def server() -> Iterator[Served]:
 
 
 def page_of(server: Served) -> str:
-    return httpx2.get(f"{server.url}/metrics").text
+    return httpx2.get(f"{server.url}/metrics", timeout=60).text  # it has the models of all tests of this process
 
 
 def samples(server: Served) -> dict[str, float]:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.openai_api.test_chat import CHAT, said
-from tests.serving import REPOSITORY, Served, free_port, served, settings_with
+from tests.serving import REPOSITORY, Process, free_port, server_process, wait_until_live
 from tests.test_status import until
 
 DEPLOY = REPOSITORY / "deploy"
@@ -35,15 +35,17 @@ def metrics_in(query: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Served]:
-    with served(settings_with()) as running:
+def server() -> Iterator[Process]:
+    """A process of its own: in that of the tests, the page has the models of all tests."""
+    with server_process(API_KEYS="") as running:
+        wait_until_live(running.url)
         for number in range(3):
             assert httpx2.post(running.url + CHAT, json=said(f"Halo nomor {number}")).status_code == 200
         yield running
 
 
 @pytest.fixture(scope="module")
-def prometheus(server: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def prometheus(server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Scrapes our server a few times a second."""
     folder = tmp_path_factory.mktemp("prometheus")
     shipped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
@@ -84,7 +86,7 @@ def ask(url: str, query: str) -> list[Any]:
 
 
 @without_prometheus
-def test_every_query_of_the_dashboard_has_an_answer(server: Served, prometheus: str) -> None:
+def test_every_query_of_the_dashboard_has_an_answer(server: Process, prometheus: str) -> None:
     page = httpx2.get(f"{server.url}/metrics").text
     sampled = set(re.findall(r"^([a-z0-9_]+)[{ ]", page, re.MULTILINE))
     asked = [query.replace("$__rate_interval", "10s").replace("$model_name", ".*") for query in queries()]
@@ -95,7 +97,7 @@ def test_every_query_of_the_dashboard_has_an_answer(server: Served, prometheus: 
     assert sum(bool(answer) for answer in answers.values()) > 40
 
 
-def test_every_metric_of_the_dashboard_and_the_alerts_is_one_of_ours(server: Served) -> None:
+def test_every_metric_of_the_dashboard_and_the_alerts_is_one_of_ours(server: Process) -> None:
     page = httpx2.get(f"{server.url}/metrics").text
     known = set()
     for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE):
@@ -124,7 +126,7 @@ def test_the_dashboard_has_what_grafana_needs() -> None:
     ],
     ids=lambda check: f"{check[0]} {check[1]}",
 )
-def test_promtool_accepts(server: Served, check: tuple[object, ...]) -> None:
+def test_promtool_accepts(server: Process, check: tuple[object, ...]) -> None:
     page = httpx2.get(f"{server.url}/metrics").text
     done = subprocess.run(["promtool", *map(str, check)], input=page, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stdout + done.stderr
