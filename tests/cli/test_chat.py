@@ -2,7 +2,6 @@
 
 import base64
 import os
-import pty
 import re
 import select
 import signal
@@ -20,6 +19,7 @@ from tis.cli.chat import AnswerParts
 from tis.cli.chat_tools import calculate, run_tool
 
 pytestmark = pytest.mark.slow
+pty = pytest.importorskip("pty")  # Windows has none
 
 
 class PtyTalk:
