@@ -12,7 +12,6 @@ from typing import Any
 from scripts.image.tools import ImageFailed, ImageSkipped, Tools, last_line, run
 
 REPOSITORY = Path(__file__).parent.parent.parent
-_MIRROR = "http://deb.debian.org/debian"
 # As in python:3.11-slim-bookworm: Python 3.11, pip, certificates.
 _BASE_PACKAGES = "python3,python3-venv,python3-pip,python-is-python3,ca-certificates"
 _BUILD_SECONDS = 3600
@@ -51,13 +50,11 @@ class ImageBuild:
     def _import_base(self) -> None:
         base = self._folder / "base"
         if not (base / "usr" / "bin" / "python3").exists():
-            self._say(f"base: debootstrap from {_MIRROR}, as no registry is asked")
+            self._say("base: debootstrap from its own mirror, as no registry is asked")
             log = self._folder / "debootstrap.txt"
             command = [self._tools.debootstrap, "--variant=minbase", f"--include={_BASE_PACKAGES}", "bookworm"]
             with log.open("w") as output:
-                done = subprocess.run(
-                    [*command, str(base), _MIRROR], env=self._tools.environment, stdout=output, stderr=output
-                )
+                done = subprocess.run([*command, str(base)], env=self._tools.environment, stdout=output, stderr=output)
             if done.returncode:
                 raise ImageSkipped(f"debootstrap cannot make a base: {last_line(log.read_text(errors='replace'))}")
         for package in (base / "var" / "cache" / "apt" / "archives").glob("*.deb"):
