@@ -17,7 +17,7 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py \
 	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
 	tests/marketplace/search/test_keyset_paging.py tests/marketplace/search/test_filters_of_several_values.py \
-	tests/marketplace/assistant/test_answer_of_make_demo.py tests/test_pages.py tests/cli/test_models.py \
+	tests/marketplace/assistant/test_answer_of_make_demo.py tests/pages/test_api_description.py tests/cli/test_models.py \
 	tests/ktp/test_rapid_text_reader.py tests/openai_api/responses/test_codex.py tests/release/test_release_files.py \
 	tests/marketplace/products/test_kill.py tests/marketplace/stock/test_random_order.py \
 	tests/marketplace/stock/test_deadlocks.py tests/marketplace/seed/test_large_catalogue.py \
@@ -35,14 +35,14 @@ LONG_TESTS := \
 	tests/engine/sampling/test_pick.py::test_samples_follow_the_distribution_of_transformers \
 	tests/engine/sampling/test_pick.py::test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice \
 	tests/streaming/stores/test_file_lock.py::test_a_killed_process_loses_nothing_that_it_acknowledged
-NOT_IN_TEST := $(addprefix --ignore ,tests/clients tests/faults $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
+NOT_IN_TEST := $(addprefix --ignore ,tests/browser tests/clients tests/faults $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
 NPM := $(shell command -v npm 2>/dev/null)
 NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 
-.PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults soak check style format bench
+.PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults test-pages soak check style format bench
 
 # Where there is a C compiler, and only after a change. Without the kernels the server works as well, more slowly on a CPU.
 KERNELS := $(BIN)/python -m tis.engine.kernels.build
@@ -92,7 +92,7 @@ MODELS ?= demo-embedding,demo-reranker,demo-whisper,demo-voice
 demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
 	$(BIN)/python seed_data.py
 	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) ASSISTANT_MODEL=$(ASSISTANT_MODEL) \
-		MODEL_REPO_ID=models/demo MODELS=$(MODELS) EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
+		MODEL_REPO_ID=models/demo MODELS=$(MODELS) EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 DEMO=1 $(BIN)/python main.py
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py
@@ -108,6 +108,9 @@ test-clients: setup-dev setup-clients   ## other people's clients, unmodified, a
 
 test-faults: setup-dev            ## kills, full disks, lost connections, crowds, hostile requests
 	$(PYTEST) $(BY_FILE) tests/faults $(LONG) $(LONG_TESTS)
+
+test-pages: setup-dev             ## the pages in a real Chromium, on a phone's and a desktop's screen
+	$(PYTEST) $(BY_FILE) tests/browser
 
 soak: setup-dev .venv-clients/openwebui/installed   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \

@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the catalogue lies beside the package in a checkout, inside of it once installed.
+"""What pyproject.toml cannot say: catalogue and pages lie beside the package in a checkout, inside of it once installed.
 
 The native kernels are compiled where there is a C compiler; the package works without them.
 """
@@ -11,7 +11,8 @@ KERNELS = "tis/engine/kernels"
 build = run_path(f"{KERNELS}/build.py")
 
 setup(
-    packages=[*find_namespace_packages(include=["tis*"]), "tis.configs"],
-    package_dir={"tis.configs": "configs"},
+    packages=[*find_namespace_packages(include=["tis*"]), "tis.configs", "tis.pages.web"],
+    package_dir={"tis.configs": "configs", "tis.pages.web": "web"},
+    package_data={"tis.pages.web": ["**/*"]},
     ext_modules=[] if build["why_not_here"]() else [build["extension"](KERNELS)],
 )

@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Receive, Scope, Send
 
-from tis import __version__, pages, status
+from tis import __version__, status
 from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
 from tis.anthropic_api.routes import WRITERS as ANTHROPIC_WRITERS
@@ -95,6 +95,9 @@ from tis.openai_api.routes import aliases as openai_aliases
 from tis.openai_api.routes import router as openai_router
 from tis.openai_api.routes.models import ApiOptions
 from tis.openai_api.settings import hosted_servers
+from tis.pages.api_description import router as api_description_router
+from tis.pages.page_files import PageFiles
+from tis.pages.routes import router as pages_router
 from tis.settings import Settings
 from tis.shutdown import graceful_shutdown
 from tis.streaming.retention import SessionLimits
@@ -249,6 +252,7 @@ def create_app(
     app.state.call_rates = CallRates(call_limits_of(settings))
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
+    app.state.page_files = PageFiles(settings.frame_ancestors, settings.development)
     app.state.api_options = ApiOptions(
         settings.strict_model,
         settings.responses_ttl_seconds,
@@ -268,7 +272,8 @@ def create_app(
     if settings.mcp_server:
         app.include_router(mcp_router)
     app.include_router(status.router)
-    app.include_router(pages.router)
+    app.include_router(api_description_router)
+    app.include_router(pages_router)
     install_error_handlers(app)
     _wrap(app, settings, keys, marketplace, read_tokens, admission)
     return app

@@ -23,6 +23,7 @@ from tis.mcp_client.settings import McpSettings
 from tis.mcp_server.settings import McpServerSettings
 from tis.media.settings import MediaSettings
 from tis.openai_api.settings import ResponseSettings
+from tis.pages.settings import PageSettings
 from tis.setting_types import SettingsError, variable_name
 from tis.streaming.settings import StreamSettings
 
@@ -68,10 +69,12 @@ AREAS: tuple[type[BaseModel], ...] = (
     AccessSettings,
     CallLimitSettings,
     AdmissionSettings,
+    PageSettings,
 )
 
 
 class Settings(
+    PageSettings,
     AdmissionSettings,
     CallLimitSettings,
     AccessSettings,

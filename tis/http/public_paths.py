@@ -2,16 +2,21 @@
 
 from tis.http.error_handlers import MCP_PATH, OLLAMA_PREFIX
 
-# Probes say no more than whether the server works; `/` and `/redoc` only redirect.
-_PATHS = frozenset({"/", "/redoc", "/live", "/ready", "/health", OLLAMA_PREFIX, f"{OLLAMA_PREFIX}/"})
+# Probes say no more than whether the server works. The pages hold no data: their scripts ask for the key, and send it.
+_PATHS = frozenset({"/", "/status", "/redoc", "/live", "/ready", "/health", OLLAMA_PREFIX, f"{OLLAMA_PREFIX}/"})
 # The marketplace has accounts and tokens of its own (`MARKETPLACE_AUTH`), also for its tools.
 _OWN_POLICY = ("/api", MCP_PATH)
+_FILES_OF_PAGES = "/pages/"
 METRICS_PATH = "/metrics"
 _PAGES = frozenset({"/docs", "/openapi.json", "/openapi.yaml", METRICS_PATH})
 
 
 def is_public(path: str) -> bool:
-    return path in _PATHS or any(path == prefix or path.startswith(f"{prefix}/") for prefix in _OWN_POLICY)
+    return (
+        path in _PATHS
+        or path.startswith(_FILES_OF_PAGES)
+        or any(path == prefix or path.startswith(f"{prefix}/") for prefix in _OWN_POLICY)
+    )
 
 
 def is_page(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Pages for a browser: /docs, which is Swagger UI, and what it reads: the OpenAPI description.
+"""/docs, which is Swagger UI, and what it reads: the OpenAPI description.
 
 Nothing is loaded from elsewhere, so that /docs works without internet: Swagger UI lies in the wheel `fastapi-swagger`
 (MIT; Swagger UI itself is Apache-2.0). Of that wheel only the static files are used. Its own routes inline a script,
@@ -73,9 +73,8 @@ async def _documents(request: Request) -> DocumentCache:
 _DocumentsDep = Annotated[DocumentCache, Depends(_documents)]
 
 
-@router.api_route("/", methods=_GET, include_in_schema=False)
 @router.api_route("/redoc", methods=_GET, include_in_schema=False)
-async def home(request: Request) -> RedirectResponse:
+async def redoc(request: Request) -> RedirectResponse:
     return RedirectResponse(f"{_root_path(request)}/docs")
 
 

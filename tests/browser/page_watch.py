@@ -1,0 +1,40 @@
+"""What a page must not do: log errors, break its Content-Security-Policy, ask other hosts."""
+
+from urllib.parse import urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+
+_LOCAL_SCHEMES = ("data", "blob")
+
+
+class PageWatch:
+    """Collects the problems of all pages of a context."""
+
+    def __init__(self, context: BrowserContext, url: str) -> None:
+        self.problems: list[str] = []
+        self._host = urlsplit(url).netloc
+        context.on("console", self._on_console)
+        context.on("weberror", lambda error: self.problems.append(f"uncaught: {error.error}"))
+        context.on("request", self._on_request)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        # Violations of the policy are errors of the console, too.
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console {message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _on_request(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in _LOCAL_SCHEMES and address.netloc != self._host:
+            self.problems.append(f"asked elsewhere: {request.url}")
+
+
+def require_accessible(page: Page) -> None:
+    """axe-core finds nothing, in the state that the page is in."""
+    results = Axe().run(page)
+    found = [
+        f"{violation['id']}: {violation['help']}: {node['html'][:200]}"
+        for violation in results.response["violations"]
+        for node in violation["nodes"]
+    ]
+    assert not found, "\n".join(found)

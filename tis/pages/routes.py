@@ -1,0 +1,72 @@
+"""/ (chat), /status, /pages/styles and the files that they load."""
+
+import hashlib
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
+
+from tis.http.documents import Document
+from tis.pages.page_files import PageFiles
+from tis.pages.web_files import WebFile
+
+router = APIRouter(include_in_schema=False)
+
+_GET = ["GET", "HEAD"]
+_NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
+_FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_SNIFFING}
+
+
+async def _page_files(request: Request) -> PageFiles:
+    return cast(PageFiles, request.app.state.page_files)
+
+
+_PageFilesDep = Annotated[PageFiles, Depends(_page_files)]
+
+
+@router.api_route("/", methods=_GET)
+async def chat(request: Request, pages: _PageFilesDep) -> Response:
+    return await _page(request, pages, "chat.html")
+
+
+@router.api_route("/status", methods=_GET)
+async def status(request: Request, pages: _PageFilesDep) -> Response:
+    return await _page(request, pages, "status.html")
+
+
+@router.api_route("/pages/styles", methods=_GET)
+async def styles(request: Request, pages: _PageFilesDep) -> Response:
+    """The design system: for developers."""
+    if not pages.in_development:
+        raise HTTPException(404)
+    return await _page(request, pages, "styles.html", depth=1)
+
+
+@router.api_route("/pages/{digest}/{path:path}", methods=_GET)
+async def asset(
+    request: Request,
+    pages: _PageFilesDep,
+    digest: Annotated[str, Path(max_length=64)],
+    path: Annotated[str, Path(max_length=200)],
+) -> Response:
+    """A file of `web/`. A page of before a restart may ask under an older digest: it gets what there is now, uncached."""
+    files = await pages.files()
+    file = files.get(path)
+    if file is None or path.endswith(".html"):
+        raise HTTPException(404)
+    headers = _FOR_EVER if digest == files.digest else {"Cache-Control": "no-cache", **_NO_SNIFFING}
+    return _file_response(request, file, headers)
+
+
+async def _page(request: Request, pages: PageFiles, name: str, depth: int = 0) -> Response:
+    files = await pages.files()
+    body = files.page(name, depth)
+    document = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    return document.response_to(request, pages.headers | {"Content-Type": "text/html; charset=utf-8"})
+
+
+def _file_response(request: Request, file: WebFile, headers: dict[str, Any]) -> Response:
+    headers = {**headers, "Content-Type": file.media_type, "Vary": "Accept-Encoding"}
+    accepted = {name.split(";")[0].strip() for name in request.headers.get("accept-encoding", "").split(",")}
+    if "gzip" in accepted and file.compressed is not None:
+        return Response(file.compressed, headers={**headers, "Content-Encoding": "gzip"})
+    return Response(file.body, headers=headers)

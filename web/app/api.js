@@ -1,0 +1,62 @@
+/** Calls of the public API. A 401 asks the user for a key and tries again; errors have the words of the server. */
+
+import { addressOf } from "./addresses.js";
+import { askForKey, keyOf } from "./keys.js";
+
+export class ApiError extends Error {
+  /** `status` is 0 while the server cannot be reached. */
+  constructor(status, message, { code = null, retryAfter = null, body = null } = {}) {
+    super(message);
+    this.name = "ApiError";
+    Object.assign(this, { status, code, retryAfter, body });
+  }
+
+  get isUnreachable() {
+    return this.status === 0;
+  }
+}
+
+/**
+ * A `fetch` that adds the key. `options.key` names it ("api" or "admin"); `options.ask` = false takes a 401 as an
+ * error. `options.json` is sent as JSON.
+ */
+export async function call(path, { key = "api", ask = true, json, headers = {}, ...options } = {}) {
+  for (;;) {
+    const sent = { ...headers };
+    const used = keyOf(key);
+    if (used) sent.Authorization = `Bearer ${used}`;
+    if (json !== undefined) sent["Content-Type"] = "application/json";
+    const answer = await reach(path, { ...options, headers: sent, body: json === undefined ? options.body : JSON.stringify(json) });
+    if (answer.ok) return answer;
+    if (answer.status === 401 && ask) {
+      const given = keyOf(key) !== used ? keyOf(key) : await askForKey(key, Boolean(used));
+      if (given) continue;
+    }
+    throw await errorOf(answer);
+  }
+}
+
+export async function getJson(path, options) {
+  return (await call(path, options)).json();
+}
+
+export async function postJson(path, json, options) {
+  return (await call(path, { method: "POST", json, ...options })).json();
+}
+
+async function reach(path, options) {
+  try {
+    return await fetch(addressOf(path), { cache: "no-store", credentials: "same-origin", ...options });
+  } catch (fault) {
+    if (fault.name === "AbortError") throw fault;
+    throw new ApiError(0, "The server cannot be reached.");
+  }
+}
+
+async function errorOf(answer) {
+  const body = await answer.json().catch(() => null);
+  const error = body?.error;
+  const message = error?.message ?? (typeof error === "string" ? error : body?.detail) ?? `${answer.status} ${answer.statusText}`;
+  const retryAfter = Number(answer.headers.get("retry-after")) || null;
+  return new ApiError(answer.status, typeof message === "string" ? message : JSON.stringify(message), { code: error?.code ?? null, retryAfter, body });
+}

@@ -1,0 +1,59 @@
+/** The language of the page. `t("chat.send")` is a message; `{name}` in it is filled in. One file for each language. */
+
+import en from "../messages/en.js";
+import id from "../messages/id.js";
+import { computed, signal } from "./view.js";
+import { readChoice, writeChoice } from "./choices.js";
+
+const MESSAGES = { en, id };
+export const LANGUAGES = { en: "English", id: "Bahasa Indonesia" };
+
+export const language = signal(firstLanguage());
+
+export function setLanguage(code) {
+  language.value = code;
+  writeChoice("language", code);
+  document.documentElement.lang = code;
+}
+
+/** A missing message shows its name, which a test looks for. */
+export function t(name, values = {}) {
+  const message = MESSAGES[language.value][name] ?? MESSAGES.en[name] ?? name;
+  return message.replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? `{${key}}`));
+}
+
+const formats = computed(() => ({
+  number: new Intl.NumberFormat(language.value),
+  short: new Intl.NumberFormat(language.value, { notation: "compact", maximumFractionDigits: 1 }),
+  time: new Intl.DateTimeFormat(language.value, { hour: "2-digit", minute: "2-digit" }),
+  day: new Intl.DateTimeFormat(language.value, { day: "numeric", month: "long", year: "numeric" }),
+}));
+
+export const formatNumber = (value, digits = 0) => Number(value).toLocaleString(language.value, { maximumFractionDigits: digits, minimumFractionDigits: digits });
+export const formatShort = (value) => formats.value.short.format(value);
+export const formatTime = (date) => formats.value.time.format(date);
+export const formatDay = (date) => formats.value.day.format(date);
+
+export function formatBytes(bytes) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let power = 0;
+  for (; bytes >= 1000 && power < units.length - 1; power++) bytes /= 1000;
+  return `${formatNumber(bytes, power && bytes < 10 ? 1 : 0)} ${units[power]}`;
+}
+
+/** Seconds as people say them: "0.35 s", "12 s", "3 min 20 s", "2 h 5 min". */
+export function formatSeconds(seconds) {
+  if (seconds < 10) return `${formatNumber(seconds, seconds < 1 ? 2 : 1)} s`;
+  if (seconds < 60) return `${formatNumber(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function firstLanguage() {
+  const wished = [readChoice("language"), ...navigator.languages.map((code) => code.slice(0, 2))];
+  // Old browsers call Indonesian "in".
+  const found = wished.map((code) => (code === "in" ? "id" : code)).find((code) => code in MESSAGES) ?? "en";
+  document.documentElement.lang = found;
+  return found;
+}
