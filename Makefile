@@ -12,7 +12,7 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/engine/models/test_unloaded_server.py \
 	tests/marketplace/stock/test_kill.py tests/marketplace/sheets/test_kill.py \
 	tests/marketplace/stock/test_concurrent_buyers.py tests/marketplace/test_postgresql_failures.py \
-	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_restart.py tests/cli/test_tls.py \
+	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_kill_for_a_show.py tests/cli/test_restart.py tests/cli/test_tls.py \
 	tests/cli/test_serve.py tests/test_main.py tests/test_lazy_marketplace.py tests/marketplace/seed/test_seed_data.py \
 	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py \
 	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
@@ -92,7 +92,7 @@ MODELS ?= demo-embedding,demo-reranker,demo-whisper,demo-voice
 demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
 	$(BIN)/python seed_data.py
 	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) ASSISTANT_MODEL=$(ASSISTANT_MODEL) \
-		MODEL_REPO_ID=models/demo MODELS=$(MODELS) EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 DEMO=1 $(BIN)/python main.py
+		MODEL_REPO_ID=models/demo MODELS=$(MODELS) EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 DEMO=1 $(BIN)/python -m tis serve
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py

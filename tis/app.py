@@ -96,6 +96,8 @@ from tis.openai_api.routes import router as openai_router
 from tis.openai_api.routes.models import ApiOptions
 from tis.openai_api.settings import hosted_servers
 from tis.pages.api_description import router as api_description_router
+from tis.pages.kill_switch import KillSwitch
+from tis.pages.kill_switch import router as kill_router
 from tis.pages.page_files import PageFiles
 from tis.pages.routes import router as pages_router
 from tis.settings import Settings
@@ -154,13 +156,14 @@ def create_app(
     card_vision: VisionModel | None = None,
     assistant_model: "AssistantModel | None" = None,
     end_process: Callable[[int], object] = os._exit,
+    kill: Callable[[], None] | None = None,
     make_engine: Callable[..., LocalEngine] = LocalEngine,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
     Tests pass their own `load`, store, limits, readers of cards and model of the assistant in place of those of the
-    settings, and an `end_process` that does not.
+    settings, and an `end_process` that does not. `kill` is what the button of the demo does.
     """
     configure_logs(settings.log_level, form=settings.log_format)
     engine = make_engine(
@@ -252,7 +255,8 @@ def create_app(
     app.state.call_rates = CallRates(call_limits_of(settings))
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
-    app.state.page_files = PageFiles(settings.frame_ancestors, settings.development)
+    app.state.kill_switch = KillSwitch(kill if settings.demo and settings.is_local else None)
+    app.state.page_files = PageFiles(settings.frame_ancestors, settings.development, app.state.kill_switch.exists)
     app.state.api_options = ApiOptions(
         settings.strict_model,
         settings.responses_ttl_seconds,
@@ -273,6 +277,7 @@ def create_app(
         app.include_router(mcp_router)
     app.include_router(status.router)
     app.include_router(api_description_router)
+    app.include_router(kill_router)
     app.include_router(pages_router)
     install_error_handlers(app)
     _wrap(app, settings, keys, marketplace, read_tokens, admission)

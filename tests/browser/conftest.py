@@ -1,4 +1,4 @@
-"""Real Chromium, driven by Playwright: a page fails its test if it logs an error, breaks its policy or asks elsewhere."""
+"""Real Chromium, driven by Playwright. A page that logs an error, breaks its policy or asks elsewhere fails a test."""
 
 import os
 import shutil
@@ -41,8 +41,9 @@ class Visitor:
         self, url: str, size: str = "desktop", theme: str = "light", locale: str = "en-US", **options: Any
     ) -> Page:
         """A browser of its own: nothing is shared with the others."""
-        touch = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
-        context = self._browser.new_context(viewport=SIZES[size], color_scheme=theme, locale=locale, **touch, **options)
+        touch: dict[str, Any] = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
+        look: dict[str, Any] = {"viewport": SIZES[size], "color_scheme": theme, "locale": locale}
+        context = self._browser.new_context(**look, **touch, **options)
         watch = PageWatch(context, url)
         self._contexts.append((context, watch))
         page = context.new_page()
