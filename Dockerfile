@@ -49,6 +49,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-de
 WORKDIR /build
 COPY pyproject.toml setup.py requirements.txt README.md LICENSE ./
 COPY configs configs
+COPY web web
 COPY tis tis
 RUN --mount=type=cache,target=/pip-cache pip wheel --cache-dir /pip-cache --no-deps --wheel-dir /dist .
 
