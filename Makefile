@@ -42,7 +42,10 @@ CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed
 NPM := $(shell command -v npm 2>/dev/null)
 NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 
-.PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults test-pages soak check style format bench
+# The mixed work at the end of `make soak`. SOAK_REPORT is the folder of its report; else it goes to a temporary one.
+SOAK_MINUTES ?= 60
+
+.PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults test-pages soak soak-mixed check style format bench
 
 # Where there is a C compiler, and only after a change. Without the kernels the server works as well, more slowly on a CPU.
 KERNELS := $(BIN)/python -m tis.engine.kernels.build
@@ -106,13 +109,13 @@ test: setup-dev                   ## everything but other people's clients and t
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients --ignore tests/clients/soak
 
-test-faults: setup-dev            ## kills, full disks, lost connections, crowds, hostile requests
+test-faults: setup-dev .venv-clients/schemathesis/installed   ## kills, full disks, lost connections, crowds, hostile requests
 	$(PYTEST) $(BY_FILE) tests/faults $(LONG) $(LONG_TESTS)
 
 test-pages: setup-dev             ## the pages in a real Chromium, on a phone's and a desktop's screen
 	$(PYTEST) $(BY_FILE) tests/browser
 
-soak: setup-dev .venv-clients/openwebui/installed   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
+soak: setup-dev .venv-clients/openwebui/installed .venv-clients/schemathesis/installed   ## the long forms of the fault and load tests, and an hour of mixed work with kills
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
 		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py tests/engine/batching/test_states.py \
 		tests/engine/batching/test_requests.py tests/engine/batching/test_resumed.py \
@@ -120,6 +123,10 @@ soak: setup-dev .venv-clients/openwebui/installed   ## the long forms of the fau
 		tests/engine/batching/test_models_page.py tests/marketplace/sheets/test_kill.py tests/clients/soak
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 	SOAK=1 $(PYTEST) $(BY_FILE) -m one_database -k postgresql tests/marketplace
+	$(MAKE) soak-mixed
+
+soak-mixed: setup-dev             ## SOAK_MINUTES of clients of every kind while the server is killed, and a report
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(if $(SOAK_REPORT),--out $(SOAK_REPORT))
 
 check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds
 	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server" $(NOT_IN_TEST)
