@@ -24,6 +24,8 @@ RUN --mount=type=cache,target=/pip-cache \
     esac \
     && TORCH_INDEX="${TORCH_INDEX:-$index}" /opt/venv/bin/python scripts/install_torch.py \
     && /opt/venv/bin/pip install -r requirements.txt
+# 200 MB for those who compile against torch: its headers, its own tests, a compiler.
+RUN cd /opt/venv/lib/python3*/site-packages/torch && rm -rf include test bin/test_* bin/*Test bin/protoc*
 
 
 # The model that ships with the image, under /app, in a folder of the same name: a relative path wins over the hub.
