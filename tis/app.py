@@ -129,7 +129,7 @@ _EXPOSED_HEADERS = (
     "X-RateLimit-Limit-Tokens X-RateLimit-Remaining-Tokens X-RateLimit-Reset-Tokens "
     "X-Session-Id X-Session-Durability X-Request-Id Request-Id Retry-After ETag Link Location "
     "X-Total-Count X-Total-Count-Is X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings "
-    "X-Ignored-Parameters X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
+    "X-Ignored-Parameters X-Voice X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
 ).split()
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
@@ -185,7 +185,12 @@ def create_app(
         file_keys=key_file.first_keys if key_file else None,
     )
     key_watch = FileWatch([key_file.path], lambda: key_file.reload(keys)) if key_file else None
-    admission = Admission(admission_limits or admission_limits_of(settings), keys.share_of)
+    call_rates = CallRates(call_limits_of(settings))
+    admission = Admission(
+        admission_limits or admission_limits_of(settings),
+        keys.share_of,
+        lambda name: call_rates.meter_of_resumed(name, keys),
+    )
     loop_watch = LoopWatch()
     services = Services(engine, media, mcp, lambda: sessions.commit(), admission)
     sessions = Sessions(
@@ -252,7 +257,7 @@ def create_app(
     app.state.admission, app.state.services = admission, services
     app.state.ktp = cards
     app.state.api_keys, app.state.key_file = keys, key_file
-    app.state.call_rates = CallRates(call_limits_of(settings))
+    app.state.call_rates = call_rates
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
     app.state.kill_switch = KillSwitch(kill if settings.demo and settings.is_local else None)

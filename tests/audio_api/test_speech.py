@@ -19,7 +19,7 @@ from openai.types.audio.speech_create_params import SpeechCreateParams
 from scripts.field_tables import ENDPOINTS, FieldRow, field_rows
 from tests.audio_api.speaking import speaking_server
 from tests.serving import Served
-from tis.audio_api.text_to_speak import TextToSpeak
+from tis.audio_api.text_to_speak import OPENAI_VOICES, TextToSpeak
 
 pytestmark = pytest.mark.model
 PATH = "/v1/audio/speech"
@@ -136,7 +136,7 @@ def test_voices_are_the_speakers_of_the_model(openai: OpenAI, http: httpx2.Clien
     assert ani != budi
     assert spoken(openai, model="duo", voice={"id": "ani"}, response_format="wav") == ani
     with pytest.raises(BadRequestError, match="It has: budi, ani") as caught:
-        spoken(openai, model="duo", voice="alloy")
+        spoken(openai, model="duo", voice="zulu")
     assert caught.value.param == "voice"
     with pytest.raises(BadRequestError, match="It has: default"):
         spoken(openai, voice="zulu")
@@ -146,6 +146,23 @@ def test_voices_are_the_speakers_of_the_model(openai: OpenAI, http: httpx2.Clien
     assert (models["duo"]["voices"], models["mono"]["voices"]) == (["budi", "ani"], ["default"])
     assert models["mono"]["modalities"] == {"input": ["text"], "output": ["audio"]}
     assert models["mono"]["capabilities"] == ["speech"]
+
+
+def test_the_names_of_openais_voices_go_through_those_of_the_model(openai: OpenAI, http: httpx2.Client) -> None:
+    of_the_client = [name for name in typing.get_args(typing.get_args(typing.get_type_hints(SpeechCreateParams)["voice"])[1]) if name]
+    assert set(OPENAI_VOICES) >= set(of_the_client) and len(of_the_client) > 9
+    short = {"model": "duo", "input": "Halo.", "response_format": "wav"}
+    own = {name: http.post(PATH, json=body(**short, voice=name)) for name in ("budi", "ani")}
+    assert [answer.headers["x-voice"] for answer in own.values()] == ["budi", "ani"]
+    for number, name in enumerate(OPENAI_VOICES):
+        answer = http.post(PATH, json=body(**short, voice=name))
+        used = ("budi", "ani")[number % 2]
+        assert (answer.status_code, answer.headers["x-voice"], answer.content) == (200, used, own[used].content)
+        assert "x-ignored-parameters" not in answer.headers  # the name chose one of two
+    streamed = http.post(PATH, json=body(model="duo", input="Halo.", voice={"id": "ash"}, stream_format="sse"))
+    assert (streamed.status_code, streamed.headers["x-voice"]) == (200, "ani")
+    assert http.post(PATH, json=body(input="Halo.")).headers["x-voice"] == "default"
+    assert http.post(PATH, json=body(model="slow", voice="nova", input="Halo.")).headers["x-voice"] == "nova"
 
 
 def test_events_are_the_same_file_with_its_usage(openai: OpenAI, http: httpx2.Client) -> None:

@@ -18,8 +18,8 @@ from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.speech_run import SpeechRun, resumed_speech
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.audio_api.spoken_file import spoken_file
-from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
-from tis.chat.run_spec import Services
+from tis.audio_api.transcription_spec import TranscriptionSpec
+from tis.chat.run_spec import OtherVersion, Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
 from tis.errors import BadRequest
@@ -163,7 +163,7 @@ def test_a_transcription_whose_windows_an_older_version_cut_is_interrupted() -> 
         with_segments=False,
     )
     assert TranscriptionSpec.from_json(json.loads(spec.to_json())) == spec
-    with pytest.raises(OtherTranscription):
+    with pytest.raises(OtherVersion):
         TranscriptionSpec.from_json({**json.loads(spec.to_json()), "version": 1})
 
 

@@ -34,6 +34,11 @@ class StageCounts:
 class TokenMeter(Protocol):
     """Counts the tokens of a caller."""
 
+    @property
+    def name(self) -> str:
+        """Of the caller's key, never the key."""
+        ...
+
     def count_tokens(self, *, prompt: int = 0, generated: int = 0) -> None: ...
 
 
@@ -64,6 +69,11 @@ class Ticket:
         self._has_request = not is_resumed
         self._has_run = False
         self._when_over: list[Callable[[], None]] = []
+
+    @property
+    def caller(self) -> str:
+        """The name of the key whose tokens are counted; empty if nobody's are."""
+        return self._meter.name if self._meter else ""
 
     @property
     def is_over(self) -> bool:
@@ -123,6 +133,10 @@ class Ticket:
             self._meter.count_tokens(prompt=num_prompt_tokens)
         self.keep("requests", 0)
         self.enter("queued")
+
+    def count_for(self, meter: TokenMeter | None) -> None:
+        """From here on its tokens are those of this caller."""
+        self._meter = meter
 
     def count_generated(self, num_tokens: int) -> None:
         if self._meter:

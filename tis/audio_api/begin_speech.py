@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal
+from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
@@ -60,8 +61,11 @@ class SpeechAnswer:
             answer = await self._recorded(model_id, sessions, owner, last_event_id, last_event_id_query)
         else:
             answer = await self._file(model_id)
-        voices = (await engine.describe(model_id)).voices
-        also = ["voice"] if voices and body.voice_name not in voices else []
+        also = []
+        if voices := (await engine.describe(model_id)).voices:
+            used = voice_of(body.voice_name, model_id, voices)
+            answer.headers["X-Voice"] = quote(used)
+            also = ["voice"] if len(voices) == 1 and body.voice_name != used else []
         no_effect = ["instructions", *(["session_id"] if body.stream_format == "audio" else [])]
         return await name_ignored(answer, self._request, body, engine, model_id, no_effect, also)
 

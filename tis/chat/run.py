@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tis.admission.ticket import Ticket
 from tis.cancellation import Cancelled, race_cancel
@@ -65,7 +65,7 @@ class Run:
         """
         self.is_waiting_to_resume = False
         self.attachments: Mapping[str, bytes] = attachments or {}
-        self._spec = spec
+        self._spec = replace(spec, caller=ticket.caller) if ticket else spec
         self._engine = services.engine
         self._admission = services.admission
         self._ticket = ticket
@@ -222,6 +222,7 @@ class Run:
         # If it failed now, the client would send the request again, and its calls would run twice.
         self.is_waiting_to_resume |= is_resumed
         assert self._ticket
+        self._admission.meter_resumed(self._ticket, self._spec.caller)
         prepared, parser = await tools.rounds.prepare(
             tools.transcript(log).messages,
             log.num_rounds,
@@ -278,8 +279,11 @@ class Run:
             media, self.attachments = await self._reload_media(self._ticket)
         if current.more_prompts:
             listed = [current.request, *current.more_prompts]
-            return await self._engine.resume_list(listed, current.emitted, self._ticket)
-        return await self._engine.resume(current.request, current.emitted, media, self._ticket)
+            answer = await self._engine.resume_list(listed, current.emitted, self._ticket)
+        else:
+            answer = await self._engine.resume(current.request, current.emitted, media, self._ticket)
+        self._admission.meter_resumed(self._ticket, self._spec.caller)  # its prompt was counted before
+        return answer
 
     @property
     def _is_between_rounds(self) -> bool:

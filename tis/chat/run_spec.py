@@ -113,6 +113,7 @@ class RunSpec:
     mcp: McpSpec | None = None
     more_prompts: Sequence[ResumableRequest] = ()  # of a list, behind the first; their choices are behind its own
     compaction: CompactionSpec | None = None  # with `mcp`, of no server perhaps, as it changes the prompt of the answer
+    caller: str = ""  # the name of the key whose tokens these are
 
     @property
     def num_choices(self) -> int:
@@ -130,6 +131,7 @@ class RunSpec:
             "mcp": self.mcp and self.mcp.to_json(),
             "more_prompts": [one.to_json() for one in self.more_prompts],
             "compaction": self.compaction and self.compaction.to_json(),
+            "caller": self.caller,
         }
 
     @classmethod
@@ -147,6 +149,7 @@ class RunSpec:
             given["mcp"] and McpSpec.from_json(given["mcp"]),
             [ResumableRequest.from_json(one) for one in given.get("more_prompts", ())],
             CompactionSpec.from_json(given["compaction"]) if given.get("compaction") else None,
+            given.get("caller", ""),
         )
 
 

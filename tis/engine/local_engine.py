@@ -332,16 +332,21 @@ class LocalEngine:
         with slot.use.preparing():
             return (await self._hearing(slot)).description
 
-    async def detect_language(self, model_id: str, samples: Any, ticket: Ticket | None = None) -> str | None:
+    async def detect_language(
+        self, model_id: str, samples: Any, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> str | None:
         slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
-            return await self._windows.detect_language(slot, await self._hearing(slot), samples, ticket)
+            loaded = await self._hearing(slot)
+            return await self._windows.detect_language(slot, loaded, samples, ticket, is_begun=is_begun)
 
-    async def hear(self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None) -> HeardWindow:
+    async def hear(
+        self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> HeardWindow:
         """Also while draining: the window may be one of many of a file that was accepted before."""
         slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
-            return await self._windows.hear(slot, await self._hearing(slot), window, ticket)
+            return await self._windows.hear(slot, await self._hearing(slot), window, ticket, is_begun=is_begun)
 
     async def describe_voice(self, model_id: str) -> VoiceDescription:
         self._require_open(is_resumed=False)

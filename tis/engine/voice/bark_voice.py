@@ -18,7 +18,6 @@ _PARTS = {"semantic_prompt": 1, "coarse_prompt": 2, "fine_prompt": 2}  # of a pr
 
 class BarkVoice:
     sets_pace = False
-    is_one_pass = False
     max_chars = _MAX_CHARS
 
     def __init__(self, model: Any, tokenizer: Any, presets: Mapping[str, Mapping[str, Any] | None]) -> None:

@@ -17,7 +17,6 @@ class CsmVoice:
     """The codec is a part of the model."""
 
     sets_pace = False
-    is_one_pass = False
     max_chars = _MAX_CHARS
 
     def __init__(self, model: Any, tokenizer: Any, named: Mapping[str, str | int]) -> None:
@@ -45,7 +44,6 @@ class DiaVoice:
     """The codec, a DAC, is a model of its own."""
 
     sets_pace = False
-    is_one_pass = False
     max_chars = _MAX_CHARS
     voices = ("default",)
 

@@ -25,11 +25,6 @@ class SpeakingModel(Protocol):
         ...
 
     @property
-    def is_one_pass(self) -> bool:
-        """A sentence is one forward pass, whose length has a bound: one that takes long hangs."""
-        ...
-
-    @property
     def max_chars(self) -> int:
         """Of a sentence."""
         ...

@@ -14,7 +14,6 @@ _MAX_FRAMES_PER_TOKEN = 20.0  # as Transformers has it: more is a loop
 
 class SpeechT5Voice:
     sets_pace = False
-    is_one_pass = False
     max_chars = _MAX_CHARS
 
     def __init__(self, model: Any, vocoder: Any, tokenizer: Any, speakers: Mapping[str, Any]) -> None:

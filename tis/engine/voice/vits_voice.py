@@ -15,7 +15,6 @@ _ONLY_VOICE = "default"
 
 class VitsVoice:
     sets_pace = True
-    is_one_pass = True
     max_chars = _MAX_CHARS
 
     def __init__(self, model: Any, tokenizer: Any, named: Mapping[str, str | int]) -> None:
