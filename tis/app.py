@@ -198,6 +198,7 @@ def create_app(
         session_store or session_store_of(settings),
         # `marketplace` is made below, before anything is resumed.
         lambda *given: _resume_source(services, marketplace, settings)(*given),
+        keys.is_revoked,
     )
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)

@@ -1,6 +1,7 @@
 """API_KEYS_FILE: what may stand in it, and what happens when it changes."""
 
 import json
+import os
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -75,6 +76,18 @@ def test_what_is_written_is_read_again_and_is_the_owners_alone(tmp_path: Path, n
     assert (read.name, read.owner_share, read.limits.tokens_per_day) == ("a", 0.25, 10)
     assert key not in path.read_text() and stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_of_a_group_stays_readable_for_it_and_keeps_its_owner(tmp_path: Path) -> None:
+    """As root:tis with mode 640: a server of the user tis must see what root revokes."""
+    path = tmp_path / "keys.yaml"
+    path.write_text("keys: []")
+    group = 12_345 if os.geteuid() == 0 else os.getgroups()[-1]
+    os.chown(path, -1, group)
+    path.chmod(0o660)
+    write_entries(path, [])
+    written = path.stat()
+    assert (written.st_gid, stat.S_IMODE(written.st_mode)) == (group, 0o640)
 
 
 class TestAServerWithAKeyFile:

@@ -4,10 +4,10 @@ import re
 
 from starlette._utils import get_route_path
 from starlette.datastructures import Headers, QueryParams
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.http.api_keys import ANONYMOUS, ApiKey, ApiKeys, key_in, password_in, set_current_key
-from tis.http.error_handlers import KTP_PREFIX, error_response
+from tis.http.error_handlers import KTP_PREFIX, BodyRejected, error_response
 from tis.http.errors import InvalidApiKey, InvalidPageKey, InvalidReadToken, ModelNotAllowed
 from tis.http.public_paths import METRICS_PATH, is_page, is_public
 from tis.http.read_tokens import ReadTokens
@@ -39,29 +39,46 @@ class ApiKeyMiddleware:
             set_current_key(None)
             if not (is_public(path) or (self._metrics_are_public and path == METRICS_PATH)):
                 try:
-                    self._identify(scope, path)
+                    key = self._identify(scope, path)
                 except (InvalidApiKey, ModelNotAllowed) as error:
                     await error_response(scope, error)(scope, receive, send)
                     return
+                if key:
+                    receive = self._checking_again(receive, key)
         await self.app(scope, receive, send)
 
-    def _identify(self, scope: Scope, path: str) -> None:
-        """Raises InvalidApiKey or ModelNotAllowed."""
+    def _checking_again(self, receive: Receive, key: ApiKey) -> Receive:
+        """Whoever has stolen a key cannot keep uploads open until it is revoked, and use it with their last bytes."""
+
+        async def checking_receive() -> Message:
+            message = await receive()
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                try:
+                    self._keys.require_valid(key)
+                except InvalidApiKey as error:
+                    raise BodyRejected(error) from None
+            return message
+
+        return checking_receive
+
+    def _identify(self, scope: Scope, path: str) -> ApiKey | None:
+        """None where no key is needed, or a read token was sent. Raises InvalidApiKey or ModelNotAllowed."""
         state = scope.setdefault("state", {})
         if self._keys.is_open:
             state["owner"] = ANONYMOUS
-            return
+            return None
         try:
             key = self._key_of(scope, path)
         except InvalidApiKey:
             if (owner := self._owner_of_read_token(scope, path)) is None:
                 raise
             state["owner"] = owner
-            return
+            return None
         if key.models is not None and _CARDS not in key.models and f"{path}/".startswith(f"{KTP_PREFIX}/"):
             raise ModelNotAllowed(_CARDS)
         state["owner"], state["api_key"] = key.owner, key
         set_current_key(key)
+        return key
 
     def _key_of(self, scope: Scope, path: str) -> ApiKey:
         headers = Headers(scope=scope)
