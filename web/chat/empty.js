@@ -1,0 +1,8 @@
+/** What a new chat shows: calls `onSend({ text, attachments })`. */
+
+import { html } from "../app/view.js";
+import { t } from "../app/words.js";
+
+export function EmptyState() {
+  return html`<div class="empty"><h1>${t("chat.welcome")}</h1></div>`;
+}

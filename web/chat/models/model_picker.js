@@ -1,0 +1,5 @@
+/** Which model answers: calls `onChange(id)`. */
+
+export function ModelPicker() {
+  return null;
+}
