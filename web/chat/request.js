@@ -35,7 +35,7 @@ export async function chatRequestOf(conversation, path, { sessionId } = {}) {
   };
 }
 
-/** An approval that waits is answered by the step's `decision`: the path then ends with the answer that asked for it. */
+/** After an approval the path ends with the answer that asked for it: its items have what the user said. */
 export async function responseRequestOf(conversation, path, _options = {}) {
   const settings = conversation.settings ?? {};
   const input = [];
@@ -119,8 +119,7 @@ function assistantMessage({ text, answer }) {
 function answerItems({ text, answer }) {
   const items = answer?.items?.filter((item) => item.type !== "reasoning");
   if (!items?.length) return answer?.text ?? text ? [{ role: "assistant", content: answer?.text ?? text }] : [];
-  const decisions = (answer.steps ?? []).filter((step) => step.approvalId && step.decision);
-  return [...items, ...decisions.map((step) => ({ type: "mcp_approval_response", approval_request_id: step.approvalId, approve: step.decision === "approved" }))];
+  return items;
 }
 
 async function dataUrlOf(attachment) {

@@ -3,7 +3,7 @@
 import { Badge, Button, CopyButton, Icon } from "../design/components.js";
 import { html } from "../app/view.js";
 import { t } from "../app/words.js";
-import { readable } from "./steps.js";
+import { readable } from "./answers/steps.js";
 
 const ICONS = { list: "list", mcp: "plug", function: "wrench", search: "search", compaction: "layers" };
 const STATES = {

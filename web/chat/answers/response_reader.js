@@ -1,6 +1,6 @@
 /** Reads events of responses into an answer: the same functions as `chat_reader.js`. */
 
-import { isStep, takeItem } from "../steps.js";
+import { isStep, takeItem } from "./steps.js";
 
 const ENDS = { completed: "done", incomplete: "done", cancelled: "stopped", failed: "failed" };
 const MAX_ITEM_BYTES = 256 * 1024;

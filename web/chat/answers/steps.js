@@ -13,6 +13,10 @@ const KINDS = {
   compaction: "compaction",
 };
 
+export function newStep(id, more = {}) {
+  return { id, kind: "function", server: "", name: "", arguments: "", status: "running", output: null, error: null, approvalId: null, ...more };
+}
+
 export const isStep = (item) => item.type in KINDS;
 
 /** What an item says about its step; an item that comes again (added, then done) changes the same one. */
@@ -20,7 +24,7 @@ export function takeItem(steps, item, isDone) {
   let step = steps.find((one) => one.id === item.id) ?? approvedStep(steps, item);
   if (!step) {
     if (steps.length >= MAX_STEPS) return null;
-    step = { id: item.id, kind: KINDS[item.type], server: "", name: "", arguments: "", status: "running", output: null, error: null, approvalId: null };
+    step = newStep(item.id, { kind: KINDS[item.type] });
     steps.push(step);
   }
   step.id = item.id;
@@ -48,11 +52,13 @@ export function waitingForApproval(answer) {
   return (answer.steps ?? []).filter((step) => step.status === "waiting_for_approval");
 }
 
-/** Records what the user said: "approved" or "refused". The next request tells the server. Returns whether all are decided. */
-export function decide(answer, stepId, decision) {
+/** The answer with what the user said about a step. Its items tell the server with the next request. */
+export function decided(answer, stepId, isApproved) {
   const step = answer.steps.find((one) => one.id === stepId);
-  if (step?.status === "waiting_for_approval") Object.assign(step, { decision, status: decision === "approved" ? "approved" : "refused" });
-  return waitingForApproval(answer).length === 0;
+  if (step?.status !== "waiting_for_approval") return answer;
+  const said = { type: "mcp_approval_response", approval_request_id: step.approvalId, approve: isApproved };
+  const steps = answer.steps.map((one) => (one === step ? { ...one, status: isApproved ? "approved" : "refused" } : one));
+  return { ...answer, steps, items: [...(answer.items ?? []), said] };
 }
 
 /** JSON with line breaks, or the text itself. */
