@@ -47,7 +47,7 @@ function ModelDialog({ current, onChoose, onClose }) {
     await refreshModels();
     setReading(false);
   };
-  const footer = html`<${Button} icon="refresh-cw" kind="quiet" spin=${isReading} onClick=${refresh}>${t("models.refresh")}<//><div class="grow"></div><${Button} onClick=${onClose}>${t("close")}<//>`;
+  const footer = html`<${Button} icon="refresh-cw" kind="quiet" spin=${isReading} onClick=${refresh}>${t("models.refresh")}<//>`;
   return html`<${Dialog} title=${t("models.title")} onClose=${onClose} footer=${footer}>
     <div class="stack">
       ${modelsError.value && html`<${Note} kind="bad">${modelsError.value}<//>`}
