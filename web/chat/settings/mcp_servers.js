@@ -27,7 +27,7 @@ export function McpServers({ settings, onChange }) {
       <${Button} small kind="quiet" icon="trash-2" label=${t("mcp.remove", { name: server.label })} onClick=${() => write(servers.filter((_, number) => number !== index))} />
     </li>`)}</ul>`}
     ${draft ? html`<${ServerForm} server=${draft} taken=${servers.map(({ label }) => label)} onAdd=${add} onCancel=${servers.length ? () => setDraft(null) : null} />`
-      : html`<div><${Button} small icon="plus" disabled=${servers.length >= MAX_SERVERS} onClick=${() => setDraft(EMPTY)}>${t("mcp.add")}<//></div>`}`;
+      : html`<div><${Button} small icon="plus" disabled=${servers.length >= MAX_SERVERS} onClick=${() => setDraft(EMPTY)}>${t("mcp.another")}<//></div>`}`;
 }
 
 function ServerForm({ server, taken, onAdd, onCancel }) {
