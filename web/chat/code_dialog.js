@@ -6,6 +6,7 @@ import { readChoice, writeChoice } from "../app/choices.js";
 import { hasKey } from "../app/keys.js";
 import { html, useState } from "../app/view.js";
 import { t } from "../app/words.js";
+import { modelOf } from "./models/models.js";
 import { hasMedia, SAMPLES, sampleOf } from "./code_samples.js";
 
 const LABELS = { curl: "curl", python: "Python", javascript: "JavaScript" };
@@ -17,7 +18,7 @@ export function CodeDialog({ request, onClose }) {
     writeChoice("sample", chosen);
   };
   const needsKey = hasKey("api");
-  const code = sampleOf(name, request, addressOf("v1"), { needsKey });
+  const code = sampleOf(name, request, addressOf("v1"), { needsKey, model: modelOf({ model: request.model })?.id });
   return html`<${Dialog} title=${t("code.title")} wide onClose=${onClose}>
     <div class="stack">
       <div class="row"><div class="grow"><${Tabs} label=${t("code.languages")} selected=${name} onSelect=${choose} tabs=${SAMPLES.map((id) => ({ id, label: LABELS[id] }))} /></div><${CopyButton} text=${code} label=${t("code.copy")} /></div>

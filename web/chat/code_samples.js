@@ -10,9 +10,9 @@ const LANGUAGES = { curl: "bash", python: "python", javascript: "javascript" };
 export const SAMPLES = Object.keys(LANGUAGES);
 export const highlightOf = (name) => LANGUAGES[name];
 
-/** `base` ends in "/v1". Keys are placeholders. */
-export function sampleOf(name, request, base, { needsKey = false } = {}) {
-  const body = Object.fromEntries(Object.entries(request).filter(([key]) => !OF_THE_PAGE.includes(key)));
+/** `base` ends in "/v1". Keys are placeholders. OpenAI's clients demand a model: `model` is that of a request without one. */
+export function sampleOf(name, request, base, { needsKey = false, model = "default" } = {}) {
+  const body = Object.fromEntries(Object.entries({ model, ...request }).filter(([key]) => !OF_THE_PAGE.includes(key)));
   const isResponse = "input" in body;
   return { curl: curlOf, python: pythonOf, javascript: javascriptOf }[name](body, base, isResponse, needsKey);
 }
@@ -34,10 +34,8 @@ export function shellQuoted(text) {
 
 function pythonOf(body, base, isResponse, needsKey) {
   const known = isResponse ? OPENAI_RESPONSES : OPENAI_CHAT;
-  // OpenAI's client demands a model; a server with one model takes any name.
-  const named = { model: "default", ...body };
-  const own = Object.entries(named).filter(([key]) => known.includes(key));
-  const extra = Object.fromEntries(Object.entries(named).filter(([key]) => !known.includes(key)));
+  const own = Object.entries(body).filter(([key]) => known.includes(key));
+  const extra = Object.fromEntries(Object.entries(body).filter(([key]) => !known.includes(key)));
   const lines = own.map(([key, value]) => `    ${key}=${pythonValue(value, 1)},`);
   if (Object.keys(extra).length) lines.push(`    extra_body=${pythonValue(extra, 1)},`);
   const key = needsKey ? 'os.environ["API_KEY"]' : '"unused"';
@@ -72,7 +70,7 @@ function pythonString(text) {
 function javascriptOf(body, base, isResponse, needsKey) {
   const key = needsKey ? "process.env.API_KEY" : '"unused"';
   const start = `import OpenAI from "openai";\n\nconst client = new OpenAI({ baseURL: ${JSON.stringify(base)}, apiKey: ${key} });\n\n`;
-  const parameters = javascriptValue({ model: "default", ...body, stream: true });
+  const parameters = javascriptValue({ ...body, stream: true });
   if (isResponse) return `${start}const events = await client.responses.create(${parameters});\nfor await (const event of events) {\n  if (event.type === "response.output_text.delta") process.stdout.write(event.delta);\n}\n`;
   return `${start}const chunks = await client.chat.completions.create(${parameters});\nfor await (const chunk of chunks) {\n  process.stdout.write(chunk.choices[0]?.delta?.content ?? "");\n}\n`;
 }

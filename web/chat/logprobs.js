@@ -65,6 +65,7 @@ function visible(token) {
 
 function percent(part) {
   const value = part * 100;
+  if (value > 99.9 && value < 99.999) return `> ${formatNumber(99.9, 1)} %`;
   if (value > 0 && value < 0.1) return `< ${formatNumber(0.1, 1)} %`;
-  return `${formatNumber(value, value < 10 || (value > 99 && value < 100) ? 1 : 0)} %`;
+  return `${formatNumber(value, value < 10 || (value > 99 && value < 99.999) ? 1 : 0)} %`;
 }

@@ -371,7 +371,7 @@ export default {
   "logprobs.name": "The answer by tokens, with their probabilities",
   "logprobs.none": "There are no probabilities for this answer.",
   "logprobs.how": "Point at a token, or walk with the arrow keys, to see what the model might have written instead.",
-  "logprobs.instead": "instead of",
+  "logprobs.instead": "other choices:",
   "logprobs.legend": "Probability:",
   "empty.title": "What would you like to know?",
   "empty.words": "This model runs on your own server. Its answers survive a lost connection, a closed tab and even a killed server.",

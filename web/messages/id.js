@@ -371,7 +371,7 @@ export default {
   "logprobs.name": "Jawaban per token, dengan peluangnya",
   "logprobs.none": "Tidak ada peluang untuk jawaban ini.",
   "logprobs.how": "Tunjuk sebuah token, atau berjalan dengan tombol panah, untuk melihat apa yang mungkin ditulis model sebagai gantinya.",
-  "logprobs.instead": "alih-alih",
+  "logprobs.instead": "pilihan lain:",
   "logprobs.legend": "Peluang:",
   "empty.title": "Apa yang ingin Anda ketahui?",
   "empty.words": "Model ini berjalan di server Anda sendiri. Jawabannya bertahan walau koneksi putus, tab tertutup, bahkan server dimatikan paksa.",

@@ -36,10 +36,13 @@ export function decoded(bytes, name) {
   }
 }
 
+/** The policy of the page forbids inline styles even in a document that nobody shows. */
+const STYLES = /<style[\s\S]*?(<\/style\s*>|$)|\sstyle\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)/gi;
+
 /** DOMPurify parses it without running or loading anything. */
 async function textOfHtml(markup) {
   const { default: purifier } = await import("../../vendor/dompurify.js");
-  const body = purifier.sanitize(markup, { RETURN_DOM: true, FORBID_TAGS: ["style", "script", "template", "svg", "math"] });
+  const body = purifier.sanitize(markup.replace(STYLES, " "), { RETURN_DOM: true, FORBID_TAGS: ["style", "script", "template", "svg", "math"] });
   for (const block of body.querySelectorAll(BLOCKS)) block.append("\n");
   for (const cell of body.querySelectorAll("td,th")) cell.append("\t");
   return body.textContent.replace(/[ \t]+\n/g, "\n").replace(/\n{3,}/g, "\n\n").trim();
