@@ -1,8 +1,24 @@
-import { Overlays, TopBar } from "../app/shell.js";
-import { html, render } from "../app/view.js";
+/** The chat page: what the address names is shown; answers that ran go on. */
 
-function Page() {
-  return html`<div class="page"><${TopBar} current="" /><main></main><${Overlays} /></div>`;
-}
+import { effect, html, render, untracked } from "../app/view.js";
+import { Overlays } from "../app/shell.js";
+import { resumeRunning } from "./answering.js";
+import { ChatPage } from "./layout.js";
+import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, tree } from "./conversations.js";
 
-render(html`<${Page} />`, document.getElementById("app"));
+render(html`<${ChatPage} /><${Overlays} />`, document.getElementById("app"));
+
+await loadConversations();
+
+effect(() => {
+  if (isLoaded.value && current.value) untracked(loadMessages);
+});
+
+effect(() => {
+  tree.value;
+  if (!areMessagesLoaded.value) return;
+  untracked(() => {
+    const conversation = current.value;
+    if (conversation && conversations.value.includes(conversation)) resumeRunning(conversation, path.value.map(messageOf));
+  });
+});

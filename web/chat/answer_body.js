@@ -1,0 +1,47 @@
+/** Thoughts, steps and text of an answer, and what is the matter with it. */
+
+import { Button, Icon, Note } from "../design/components.js";
+import { now } from "../app/shell.js";
+import { html } from "../app/view.js";
+import { formatSeconds, t } from "../app/words.js";
+import { isRunning } from "./answers/run_answer.js";
+import { LogprobText } from "./logprobs.js";
+import { RichText } from "./markdown/rich_text.js";
+import { SchemaAnswer, schemaOfAnswer } from "./schema_answer.js";
+import { Steps } from "./steps_view.js";
+import { Thoughts } from "./thoughts.js";
+
+export function AnswerBody({ answer, showsLogprobs = false, onRetry, onResume, onDecide = () => {} }) {
+  const running = isRunning(answer);
+  return html`<div class="answer">
+    ${answer.reasoning && html`<${Thoughts} answer=${answer} />`}
+    ${answer.steps.length > 0 && html`<${Steps} answer=${answer} onApprove=${(step) => onDecide(step, true)} onRefuse=${(step) => onDecide(step, false)} />`}
+    ${showsLogprobs ? html`<${LogprobText} answer=${answer} />` : answer.text && schemaOfAnswer(answer) ? html`<${SchemaAnswer} answer=${answer} />` : answer.text && html`<${RichText} text=${answer.text} isFinal=${!running} />`}
+    ${running && !answer.wait && !answer.text && !answer.reasoning && html`<div class="pulse" role="img" aria-label=${t("chat.waiting")}><span></span><span></span><span></span></div>`}
+    ${answer.wait && html`<${Waiting} wait=${answer.wait} />`}
+    ${answer.status === "stopped" && html`<p class="answer-note faint"><${Icon} name="square" /> ${t("chat.stopped")}</p>`}
+    ${answer.status === "done" && answer.finishReason === "length" && html`<p class="answer-note faint">${t("chat.cut")}</p>`}
+    ${answer.status === "failed" && html`<${Failure} answer=${answer} onRetry=${onRetry} onResume=${onResume} />`}
+  </div>`;
+}
+
+function Waiting({ wait }) {
+  const seconds = Math.max(0, Math.ceil((wait.until - Math.max(now.value, Date.now())) / 1000));
+  const lost = Math.max(1, Math.round((Math.max(now.value, Date.now()) - wait.since) / 1000));
+  const values = { seconds, tries: wait.tries, lost: formatSeconds(lost) };
+  return html`<div class="reconnecting"><${Icon} name=${wait.reason === "busy" ? "timer" : "loader-circle"} spin=${wait.reason !== "busy"} />
+    <span>${t(`chat.wait.${wait.reason}`, values)}</span><span class="faint numbers">${t(wait.tries > 1 ? "chat.wait.tries" : "chat.wait.first", values)}</span></div>`;
+}
+
+const KNOWN = new Set(["session_lost", "replay_gap", "unreachable", "server_shutting_down", "context_length_exceeded"]);
+
+function Failure({ answer, onRetry, onResume }) {
+  const { code, message, status } = answer.error ?? {};
+  const text = KNOWN.has(code) ? t(`chat.failed.${code}`) : message || t("chat.failed");
+  const canResume = onResume && !["session_lost", "replay_gap"].includes(code) && (code === "unreachable" || status >= 500 || status === 429);
+  return html`<${Note} kind="bad"><div class="stack">
+    <span>${text}</span>
+    ${(onRetry || canResume) && html`<div class="row-wrap">${canResume && html`<${Button} small icon="plug" onClick=${onResume}>${t("chat.resume")}<//>`}
+      ${onRetry && html`<${Button} small icon="refresh-cw" onClick=${onRetry}>${t("chat.retry")}<//>`}</div>`}
+  </div><//>`;
+}

@@ -1,0 +1,165 @@
+/** What one does with answers: ask, ask again, edit, go on, stop. Keeps the runs that read from the server. */
+
+import { batch, signal } from "../app/view.js";
+import { conversationHash, goTo } from "./address.js";
+import { addMessages, conversations, messageOf, messagesById, newId, newMessage, saveMessage, showMessage } from "./conversations.js";
+import { AnswerRun, isRunning, newAnswer } from "./answers/run_answer.js";
+import { decided, waitingForApproval } from "./answers/steps.js";
+import { chatRequestOf, responseRequestOf, usesResponses, withoutMedia } from "./request.js";
+import { storedAttachments } from "./stored_attachments.js";
+import { announce } from "./tabs.js";
+import { lineTo } from "./tree.js";
+
+const SAVE_MILLISECONDS = 800;
+const HIDDEN_FRAME_MILLISECONDS = 400;
+const MAX_RUNS = 12;
+/** A question that never reached the server is not asked again by itself a day later. */
+const LONGEST_REQUEST = 3_600_000;
+
+/** Runs by the id of their message. */
+const runs = new Map();
+/** Called with a conversation and its answered message. */
+const afterAnswer = new Set();
+/** What a screen reader hears: the beginning and the end of an answer. */
+export const said = signal("");
+
+export const onAnswered = (listener) => afterAnswer.add(listener);
+
+/** Sends a message below the last one that is shown. */
+export async function send(conversation, parentId, { text, attachments = [] }) {
+  const question = newMessage(conversation, "user", parentId, { text, attachments: await storedAttachments(attachments) });
+  const answered = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
+  const stored = await addMessages(conversation, [question, answered]);
+  begin(stored, answered);
+  goTo(conversationHash(stored.id, answered.answer.sessionId), { replace: true });
+}
+
+/** Asks the same question again: a branch beside the answer. */
+export async function regenerate(conversation, message) {
+  const again = newMessage(conversation, "assistant", message.parentId, { answer: freshAnswer(conversation) });
+  await addMessages(conversation, [again]);
+  begin(conversation, again);
+  goTo(conversationHash(conversation.id, again.answer.sessionId), { replace: true });
+}
+
+/** Another wording of a question: a branch beside it. */
+export function edit(conversation, message, text) {
+  return send(conversation, message.parentId, { text, attachments: message.attachments });
+}
+
+/** Goes on with an answer that was cut: the model continues its last message. */
+export function continueAnswer(conversation, message) {
+  const { text, reasoning, reasoningEndedAt, startedAt } = message.answer;
+  const answer = { ...newAnswer("chat", newId("s"), { text, reasoning }), reasoningEndedAt, firstStartedAt: startedAt, isContinued: true };
+  const next = { ...message, answer };
+  showMessage(next);
+  begin(conversation, next);
+  goTo(conversationHash(conversation.id, answer.sessionId), { replace: true });
+}
+
+/** The user approves or refuses a call. When all that wait are decided, the same answer goes on. */
+export function decide(conversation, message, step, isApproved) {
+  const before = decided(message.answer, step.id, isApproved);
+  if (waitingForApproval(before).length) {
+    showMessage({ ...message, answer: before });
+    return saveMessage({ ...message, answer: before });
+  }
+  const { text, reasoning, steps, items, startedAt, firstTokenAt } = before;
+  const answer = { ...newAnswer("responses", newId("s"), { text, reasoning, steps, items }), steps: [...steps], items: [...items], firstStartedAt: startedAt, firstTokenAt, isContinued: true };
+  const next = { ...message, answer };
+  showMessage(next);
+  begin(conversation, next);
+  return goTo(conversationHash(conversation.id, answer.sessionId), { replace: true });
+}
+
+/** Reads on an answer whose connection was given up. */
+export function resume(conversation, message) {
+  const next = { ...message, answer: { ...message.answer, status: "reconnecting", error: null, endedAt: null } };
+  begin(conversation, next);
+}
+
+export function stop(message) {
+  return runs.get(message.id)?.run.stop();
+}
+
+/** Answers that ran when the page was left, or that run in another tab: reads them on. */
+export function resumeRunning(conversation, messages) {
+  for (const message of messages) {
+    if (runs.has(message.id)) showMessage(runs.get(message.id).writer.message());
+    else if (isRunning(message.answer)) begin(conversation, message);
+  }
+}
+
+function freshAnswer(conversation) {
+  return newAnswer(usesResponses(conversation) ? "responses" : "chat", newId("s"));
+}
+
+function begin(conversation, message) {
+  if (runs.has(message.id) || runs.size >= MAX_RUNS) return;
+  const answer = { ...message.answer };
+  const line = lineTo(messagesById(), answer.isContinued ? message.id : message.parentId);
+  const isOld = Date.now() - answer.startedAt > LONGEST_REQUEST;
+  const writer = new AnswerWriter(message, answer);
+  const run = new AnswerRun(answer, {
+    requestOf: isOld ? null : () => requestOf(conversation, line, answer),
+    onChange: () => writer.change(),
+    onEnd: () => {
+      runs.delete(message.id);
+      writer.finish();
+      said.value = answer.status;
+      const stored = conversations.peek().find((one) => one.id === conversation.id);
+      if (stored) for (const listener of afterAnswer) listener(stored, writer.message());
+    },
+  });
+  runs.set(message.id, { run, writer });
+  said.value = "running";
+  writer.change();
+  run.run();
+}
+
+async function requestOf(conversation, line, answer) {
+  const make = answer.api === "responses" ? responseRequestOf : chatRequestOf;
+  const body = await make(conversation, line, { sessionId: answer.sessionId });
+  answer.request = withoutMedia(body);
+  return body;
+}
+
+/** Shows an answer at most once a frame, and stores it about once a second. */
+class AnswerWriter {
+  constructor(message, answer) {
+    this.base = message;
+    this.answer = answer;
+    this.frame = 0;
+    this.saveTimer = 0;
+  }
+
+  message() {
+    const shown = messageOf(this.base.id) ?? this.base;
+    return { ...shown, text: this.answer.text, answer: { ...this.answer } };
+  }
+
+  change() {
+    if (!this.frame) {
+      const draw = () => { this.frame = 0; showMessage(this.message()); };
+      this.frame = document.hidden ? setTimeout(draw, HIDDEN_FRAME_MILLISECONDS) : requestAnimationFrame(draw);
+      this.isFrame = !document.hidden;
+    }
+    this.saveTimer ||= setTimeout(() => this.save(), SAVE_MILLISECONDS);
+  }
+
+  save() {
+    clearTimeout(this.saveTimer);
+    this.saveTimer = 0;
+    return saveMessage(this.message()).catch(() => {});
+  }
+
+  async finish() {
+    if (this.isFrame) cancelAnimationFrame(this.frame);
+    else clearTimeout(this.frame);
+    batch(() => showMessage(this.message()));
+    await this.save();
+    announce({ conversationId: this.base.conversationId });
+  }
+}
+
+addEventListener("pagehide", () => { for (const { writer } of runs.values()) writer.save(); });

@@ -1,0 +1,44 @@
+/** An answer with what one can do with it. */
+
+import { Button, CopyButton, Menu } from "../design/components.js";
+import { html, useState } from "../app/view.js";
+import { t } from "../app/words.js";
+import { continueAnswer, decide, regenerate, resume } from "./answering.js";
+import { isRunning } from "./answers/run_answer.js";
+import { AnswerBody } from "./answer_body.js";
+import { AnswerStats } from "./answer_stats.js";
+import { Branches } from "./branches.js";
+import { CodeDialog } from "./code_dialog.js";
+import { deleteMessage } from "./conversations.js";
+import { sharing } from "./share.js";
+
+const CONTINUED = new Set(["session_lost", "replay_gap", "server_shutting_down", "unreachable"]);
+
+export function AssistantMessage({ message, conversation, isLast }) {
+  const [isCodeOpen, setCodeOpen] = useState(false);
+  const [showsLogprobs, setShowsLogprobs] = useState(false);
+  const { answer } = message;
+  const running = isRunning(answer);
+  const again = () => regenerate(conversation, message);
+  const goOn = () => continueAnswer(conversation, message);
+  const wasCut = answer.text && answer.api === "chat" && (answer.finishReason === "length" || answer.status === "stopped" || CONTINUED.has(answer.error?.code));
+  const more = [
+    answer.logprobs && { icon: "eye", label: t(showsLogprobs ? "chat.logprobs.hide" : "chat.logprobs.show"), onSelect: () => setShowsLogprobs(!showsLogprobs) },
+    answer.request && { icon: "code", label: t("chat.as_code"), onSelect: () => setCodeOpen(true) },
+    isLast && { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } },
+    { icon: "trash-2", label: t("chat.delete_answer"), danger: true, onSelect: () => deleteMessage(message) },
+  ].filter(Boolean);
+  return html`<article class="message assistant" aria-busy=${running}>
+    <h2 class="visually-hidden">${t("chat.answer")}</h2>
+    <${AnswerBody} answer=${answer} showsLogprobs=${showsLogprobs} onDecide=${(step, isApproved) => decide(conversation, message, step, isApproved)} onRetry=${again} onResume=${answer.cursor >= 0 || answer.error?.code === "unreachable" ? () => resume(conversation, message) : null} />
+    ${!running && html`<div class="message-actions">
+      <${Branches} message=${message} />
+      <${CopyButton} text=${answer.text} />
+      <${Button} small kind="quiet" icon="refresh-cw" label=${t("chat.regenerate")} onClick=${again} />
+      ${wasCut && isLast && html`<${Button} small icon="play" onClick=${goOn}>${t("chat.continue")}<//>`}
+      <${Menu} small icon="ellipsis" label=${t("chat.more")} items=${more} placement=${isLast ? "above" : "below"} />
+      <${AnswerStats} answer=${answer} />
+    </div>`}
+    ${isCodeOpen && html`<${CodeDialog} request=${answer.request} onClose=${() => setCodeOpen(false)} />`}
+  </article>`;
+}

@@ -1,0 +1,58 @@
+/** What one does with a whole conversation: rename, share, export, keep on the server, delete. */
+
+import { Button, Dialog, Menu } from "../design/components.js";
+import { html, signal, useEffect, useRef } from "../app/view.js";
+import { t } from "../app/words.js";
+import { changeConversation, conversations, deleteConversation } from "./conversations.js";
+import { exportConversation } from "./exporting.js";
+import { sharing } from "./share.js";
+import { keepInBrowser, keepOnServer } from "./server_copy.js";
+
+export const renaming = signal("");
+export const deleting = signal("");
+const MAX_TITLE = 200;
+
+export function conversationActions(conversation) {
+  const isOnServer = conversation.place === "server";
+  return [
+    { icon: "pencil", label: t("chat.rename"), onSelect: () => { renaming.value = conversation.id; } },
+    { icon: "download", label: t("chat.export_markdown"), onSelect: () => exportConversation(conversation, "markdown") },
+    { icon: "braces", label: t("chat.export_json"), onSelect: () => exportConversation(conversation, "json") },
+    isOnServer
+      ? { icon: "hard-drive", label: t("chat.keep_in_browser"), onSelect: () => keepInBrowser(conversation) }
+      : { icon: "server", label: t("chat.keep_on_server"), onSelect: () => keepOnServer(conversation) },
+    { icon: "trash-2", label: t("delete"), danger: true, onSelect: () => { deleting.value = conversation.id; } },
+  ];
+}
+
+/** In the bar: the same actions for the conversation that is shown, and a link to watch it. */
+export function ConversationMenu({ conversation }) {
+  if (!conversations.value.includes(conversation)) return null;
+  const share = { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } };
+  return html`<${Menu} icon="ellipsis" label=${t("chat.more")} end items=${[share, ...conversationActions(conversation)]} />`;
+}
+
+export function Renaming({ conversation }) {
+  const ref = useRef(null);
+  useEffect(() => ref.current.select(), []);
+  const finish = () => {
+    const title = ref.current.value.trim().slice(0, MAX_TITLE);
+    if (renaming.peek() !== conversation.id) return;
+    renaming.value = "";
+    if (title && title !== conversation.title) changeConversation(conversation.id, { title });
+  };
+  const onKey = (event) => {
+    if (event.key === "Enter") finish();
+    if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); renaming.value = ""; }
+  };
+  return html`<input ref=${ref} class="input" aria-label=${t("chat.title")} maxlength=${MAX_TITLE} value=${conversation.title} onBlur=${finish} onKeyDown=${onKey} autofocus />`;
+}
+
+export function DeleteDialog() {
+  const conversation = conversations.value.find((one) => one.id === deleting.value);
+  if (!conversation) return null;
+  const close = () => { deleting.value = ""; };
+  const confirm = () => { close(); deleteConversation(conversation.id); };
+  const footer = html`<${Button} onClick=${close}>${t("cancel")}<//><${Button} kind="danger" icon="trash-2" onClick=${confirm}>${t("delete")}<//>`;
+  return html`<${Dialog} title=${t("chat.delete.title")} onClose=${close} footer=${footer}><p>${t("chat.delete.why", { title: conversation.title })}</p><//>`;
+}

@@ -1,0 +1,110 @@
+/**
+ * Markdown that grows: split into blocks, of which all but the last are rendered once and kept. The last is rendered again
+ * when text comes; of a long list only its last item, of code only the characters that are new.
+ */
+
+import { codeBlock } from "./code_block.js";
+import { elementsOf } from "./clean.js";
+import { htmlOf, mended, tokensOf } from "./language.js";
+
+export class GrowingText {
+  constructor(root) {
+    this.root = root;
+    this.reset();
+  }
+
+  reset() {
+    this.root.replaceChildren();
+    this.text = "";
+    this.offset = 0;
+    this.growing = null;
+  }
+
+  update(given, isFinal) {
+    const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
+    if (!text.startsWith(this.text)) this.reset();
+    this.text = text;
+    const tokens = tokensOf(text.slice(this.offset));
+    let last = tokens.length - 1;
+    while (last > 0 && tokens[last].type === "space") last -= 1;
+    for (const [at, token] of tokens.entries()) {
+      if (at < last) this.finish(token);
+      else if (at === last) this.show(token, isFinal);
+    }
+    if (isFinal) this.growing = null;
+  }
+
+  /** A block that nothing changes any more. */
+  finish(token) {
+    this.offset += token.raw.length;
+    if (token.type === "space" || token.type === "def") return;
+    this.show(token, true);
+    this.growing = null;
+  }
+
+  show(token, isFinal) {
+    if (token.type === "space") return;
+    this.growing ??= new GrowingBlock(this.root);
+    this.growing.show(token, isFinal);
+  }
+}
+
+class GrowingBlock {
+  constructor(root) {
+    this.element = document.createElement("div");
+    this.element.className = "block";
+    root.append(this.element);
+    this.shown = null; // "code", "list" or "other"
+  }
+
+  show(token, isFinal) {
+    if (token.type === "code") this.showCode(token, isFinal);
+    else if (token.type === "list") this.showList(token, isFinal);
+    else this.showOther(token, isFinal);
+  }
+
+  showCode(token, isFinal) {
+    const language = (token.lang ?? "").split(/[\s{,]/)[0];
+    if (this.shown !== "code" || this.code.language !== language) {
+      this.code = codeBlock(token.text, language, isFinal);
+      this.element.replaceChildren(this.code.element);
+      this.shown = "code";
+    } else {
+      this.code.update(token.text, isFinal);
+    }
+  }
+
+  showList(token, isFinal) {
+    const kind = `${token.ordered}${token.start}${token.loose}`;
+    if (this.shown !== "list" || this.kind !== kind) {
+      this.list = document.createElement(token.ordered ? "ol" : "ul");
+      if (token.ordered && token.start > 1) this.list.start = token.start;
+      this.element.replaceChildren(this.list);
+      Object.assign(this, { shown: "list", kind, raws: [] });
+    }
+    token.items.forEach((item, at) => {
+      const isLast = !isFinal && at === token.items.length - 1;
+      const raw = isLast ? `${item.raw}…` : item.raw;
+      if (this.raws[at] === raw) return;
+      const [shown] = isLast ? mendedTokens(item.raw, "list", token).flatMap((one) => one.items ?? []).slice(-1) : [item];
+      const made = elementsOf(htmlOf([{ ...token, items: [shown ?? item] }])).querySelector("li");
+      if (this.list.children[at]) this.list.children[at].replaceWith(made);
+      else this.list.append(made);
+      this.raws[at] = raw;
+    });
+    while (this.list.children.length > token.items.length) this.list.lastChild.remove();
+    this.raws.length = token.items.length;
+  }
+
+  showOther(token, isFinal) {
+    const tokens = isFinal ? [token] : mendedTokens(token.raw, token.type, token);
+    this.element.replaceChildren(elementsOf(htmlOf(tokens)));
+    this.shown = "other";
+  }
+}
+
+function mendedTokens(raw, type, token) {
+  if (!["paragraph", "heading", "list", "blockquote", "text"].includes(type)) return [token];
+  const better = mended(raw.trimEnd());
+  return better === raw.trimEnd() ? (type === "list" ? tokensOf(raw) : [token]) : tokensOf(better);
+}

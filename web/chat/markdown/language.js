@@ -1,0 +1,73 @@
+/** Markdown as models write it: GitHub's, with formulas, and without HTML of its own. */
+
+import { Marked } from "../../vendor/marked.js";
+
+/** Elements that models write as HTML because Markdown has none for them. All else of HTML is shown as text. */
+const PLAIN_TAG = /^<(\/?)(br|sub|sup|kbd|mark|b|i|u|s|em|strong|del|ins)\s*\/?>$/i;
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+export const escaped = (text) => text.replace(/[&<>"']/g, (one) => ENTITIES[one]);
+
+const BLOCK_FORMULA = /^ {0,3}(?:\$\$([^$]+?)\$\$|\\\[([\s\S]+?)\\\]) *(?:\n+|$)/;
+// A dollar is a formula's if no space follows it, none is before the second one, and no digit is behind that: "$5 to $10" is none.
+const INLINE_FORMULA = /^(?:\$\$([^$]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|\$(?![\s$])([^$\n]*?[^$\s\\])\$(?!\d))/;
+
+const formulaHtml = ({ tex, isDisplay }) => `<span class="math${isDisplay ? " display" : ""}">${escaped(tex)}</span>`;
+
+function startOfFormula(text) {
+  const at = text.search(/\$|\\[([]/);
+  return at < 0 ? undefined : at;
+}
+
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  extensions: [
+    {
+      name: "blockFormula",
+      level: "block",
+      start: (text) => text.match(/^ {0,3}(\$\$|\\\[)/m)?.index,
+      tokenizer(text) {
+        const match = text.match(BLOCK_FORMULA);
+        return match ? { type: "blockFormula", raw: match[0], tex: (match[1] ?? match[2]).trim(), isDisplay: true } : undefined;
+      },
+      renderer: formulaHtml,
+    },
+    {
+      name: "formula",
+      level: "inline",
+      start: startOfFormula,
+      tokenizer(text) {
+        const match = text.match(INLINE_FORMULA);
+        if (!match) return undefined;
+        const display = match[1] ?? match[2];
+        return { type: "formula", raw: match[0], tex: (display ?? match[3] ?? match[4]).trim(), isDisplay: display !== undefined };
+      },
+      renderer: formulaHtml,
+    },
+  ],
+  renderer: {
+    html({ text }) {
+      return PLAIN_TAG.test(text.trim()) ? text : escaped(text);
+    },
+    /** Pictures of other hosts would tell them who reads: they become links. */
+    image({ href, text }) {
+      if (/^data:image\/(png|jpe?g|gif|webp);/i.test(href)) return `<img src="${escaped(href)}" alt="${escaped(text)}">`;
+      return `<a href="${escaped(href)}" class="picture-link">${escaped(text || href)}</a>`;
+    },
+  },
+});
+
+export const tokensOf = (text) => marked.lexer(text);
+export const htmlOf = (tokens) => marked.parser(tokens);
+
+/** The end of a text that still grows, as if what it has begun were ended: no stars flicker before a word is bold. */
+export function mended(text) {
+  const outside = text.replace(/`[^`\n]*`/g, "");
+  if (/`[^`\n]*$/.test(outside)) return `${text}\``;
+  const link = /!?\[([^\]\n]*)(\]\([^)\s]*)?$/.exec(text);
+  const base = link ? text.slice(0, link.index) + link[1] : text;
+  const trimmed = base.replace(/(\*{1,3}|~~|_{1,2})$/, (marks) => ((outside.split(marks).length - 1) % 2 ? "" : marks));
+  const isOpen = (trimmed.replace(/`[^`\n]*`/g, "").split("**").length - 1) % 2 === 1;
+  return isOpen ? `${trimmed.replace(/\s+$/, "")}**` : trimmed;
+}

@@ -1,0 +1,55 @@
+/** Text of an answer as it grows. The elements are not drawn by preact: they are kept, and grow at their end. */
+
+import { html, useLayoutEffect, useRef } from "../../app/view.js";
+import { enlarged } from "../attachments_view.js";
+import { GrowingText } from "./growing_text.js";
+
+/** A text that takes long to draw is drawn less often: at most this part of the time goes into it. */
+const BUSY_PART = 0.3;
+const MAX_KEPT_TIMES = 5000;
+
+/** How long each drawing took, in milliseconds: for those who measure. */
+export const drawingTimes = [];
+
+export function RichText({ text, isFinal }) {
+  const root = useRef(null);
+  const held = useRef(null);
+  useLayoutEffect(() => {
+    held.current = new PacedText(root.current);
+    return () => held.current.close();
+  }, []);
+  useLayoutEffect(() => held.current.offer(text, isFinal), [text, isFinal]);
+  return html`<div class="rich" ref=${root} onClick=${enlarge}></div>`;
+}
+
+function enlarge(event) {
+  const picture = event.target.closest(".picture-button")?.querySelector("img");
+  if (picture) enlarged.value = { url: picture.src, name: picture.alt };
+}
+
+class PacedText {
+  constructor(root) {
+    this.text = new GrowingText(root);
+    this.next = 0;
+    this.timer = 0;
+  }
+
+  offer(text, isFinal) {
+    clearTimeout(this.timer);
+    const early = this.next - performance.now();
+    if (early <= 0 || isFinal) this.draw(text, isFinal);
+    else this.timer = setTimeout(() => this.draw(text, isFinal), early);
+  }
+
+  draw(text, isFinal) {
+    const start = performance.now();
+    this.text.update(text, isFinal);
+    const took = performance.now() - start;
+    this.next = start + took / BUSY_PART;
+    if (drawingTimes.length < MAX_KEPT_TIMES) drawingTimes.push(took);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+  }
+}
