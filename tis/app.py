@@ -86,6 +86,7 @@ from tis.mcp_server.server import ToolServer
 from tis.media.loader import MediaLoader
 from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
+from tis.observability.recent_requests import RecentRequests
 from tis.observability.request_log import RequestLogMiddleware
 from tis.ollama_api.paths import OllamaPathMiddleware
 from tis.ollama_api.routes import WRITERS as OLLAMA_WRITERS
@@ -260,6 +261,7 @@ def create_app(
     app.state.api_keys, app.state.key_file = keys, key_file
     app.state.call_rates = call_rates
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
+    app.state.recent_requests = RecentRequests()
     app.state.documents = DocumentCache()
     app.state.kill_switch = KillSwitch(kill if settings.demo and settings.is_local else None)
     app.state.page_files = PageFiles(settings.frame_ancestors, settings.development, app.state.kill_switch.exists)
@@ -372,7 +374,7 @@ def _wrap(
         expose_headers=_EXPOSED_HEADERS,
     )
     app.add_middleware(OllamaPathMiddleware)
-    app.add_middleware(RequestLogMiddleware)
+    app.add_middleware(RequestLogMiddleware, recent=app.state.recent_requests)
 
 
 def _max_audio_bytes(settings: Settings) -> int:

@@ -96,10 +96,15 @@ def _keys(keys: ApiKeys, file: KeyFile | None) -> dict[str, Any]:
 
 
 def _model(status: ModelStatus) -> dict[str, Any]:
-    """`memoryBytes` is what it holds for weights and cache; `idleSeconds` is null while it is in use or not loaded."""
+    """`memoryBytes` is what it holds for weights and cache; `idleSeconds` is null while it is in use or not loaded.
+
+    `stage` and `progress` (0 to 1, null where nobody knows) are of a load that goes on.
+    """
     return {
         "id": status.id,
         "state": status.state,
+        "stage": status.stage,
+        "progress": status.progress,
         "error": status.error,
         "memoryBytes": status.held_bytes,
         "idleSeconds": None if status.idle_seconds is None else round(status.idle_seconds, 1),

@@ -21,7 +21,7 @@ from tis.observability.model_metrics import (
     TIME_PER_TOKEN_SECONDS,
     FinishedReason,
 )
-from tis.observability.request_facts import current_facts
+from tis.observability.request_facts import RoundTimes, current_facts
 
 
 class RequestTiming:
@@ -31,17 +31,15 @@ class RequestTiming:
         """`is_continued`: another process made the first tokens."""
         self.admitted_at: float | None = None
         self.model_name = ""
-        self._queued_at = time.monotonic()
+        self._times = RoundTimes(time.monotonic())
         self._ticket = ticket
         self._is_continued = is_continued
         self._facts = current_facts()
-        self._num_prompt_tokens = 0
-        self._num_made = 0
-        self._first_at = self._last_at = 0.0
 
     def submitted(self, model_name: str, num_prompt_tokens: int = 0) -> None:
         self.model_name = self._facts.model = model_name
-        self._num_prompt_tokens = num_prompt_tokens
+        self._times.num_prompt_tokens = num_prompt_tokens
+        self._facts.add_round(self._times)
         self._facts.prompt_tokens += num_prompt_tokens
         if not self._is_continued and num_prompt_tokens:
             PROMPT_TOKENS.add(num_prompt_tokens, model_name)
@@ -49,25 +47,27 @@ class RequestTiming:
     def tokens(self, count: int, now: float, num_cached: int) -> None:
         """Called with all tokens of a step, once for each choice; `now` is one time for the whole step."""
         GENERATION_TOKENS.add(count, self.model_name)
-        self._num_made += count
+        self._times.num_made += count
         self._facts.completion_tokens += count
         if self._ticket:
             self._ticket.count_generated(count)
-        if now == self._last_at:
+        if now == self._times.last_at:
             return
-        if self._last_at:
-            INTER_TOKEN_SECONDS.observe(now - self._last_at, self.model_name)
+        if self._times.last_at:
+            INTER_TOKEN_SECONDS.observe(now - self._times.last_at, self.model_name)
         else:
             self._first(now, num_cached)
-        self._last_at = now
+        self._times.last_at = now
 
     def _first(self, now: float, num_cached: int) -> None:
-        self._first_at = now
+        self._times.first_at = now
+        self._times.num_cached_tokens = num_cached
         self._facts.cached_tokens += num_cached
-        CACHE_QUERIES.add(self._num_prompt_tokens, self.model_name)
+        CACHE_QUERIES.add(self._times.num_prompt_tokens, self.model_name)
         CACHE_HITS.add(num_cached, self.model_name)
         if self.admitted_at is not None:
-            self._note_queue(self.admitted_at - self._queued_at)
+            self._times.admitted_at = self.admitted_at
+            self._note_queue(self.admitted_at - self._times.queued_at)
         if self._ticket is None:
             return
         # Later rounds of a run come after calls of MCP servers: their first tokens are not the first of the answer.
@@ -85,21 +85,25 @@ class RequestTiming:
         FINISHED.labels(self.model_name, reason).inc()
         self._facts.finish = reason
         self._facts.error_code = error_code or self._facts.error_code
+        if is_last:
+            self._times.admitted_at = self.admitted_at or 0.0
+            self._times.ended_at = time.monotonic()
         if is_last and reason in ("stop", "length") and not self._is_continued:
             self._observe_all(time.monotonic())
 
     def _observe_all(self, now: float) -> None:
-        model = self.model_name
-        began_at = self._ticket.began_at if self._ticket else self._queued_at
+        model, times = self.model_name, self._times
+        began_at = self._ticket.began_at if self._ticket else times.queued_at
         ANSWER_SECONDS.labels(model).observe(now - began_at)
-        PROMPT_LENGTHS.labels(model).observe(self._num_prompt_tokens)
-        ANSWER_LENGTHS.labels(model).observe(self._num_made)
+        PROMPT_LENGTHS.labels(model).observe(times.num_prompt_tokens)
+        ANSWER_LENGTHS.labels(model).observe(times.num_made)
         if self.admitted_at is not None:
             INFERENCE_SECONDS.labels(model).observe(now - self.admitted_at)
-        if not self._first_at:
+        if not times.first_at:
             return
         if self.admitted_at is not None:
-            PREFILL_SECONDS.labels(model).observe(self._first_at - self.admitted_at)
-        DECODE_SECONDS.labels(model).observe(self._last_at - self._first_at)
-        if self._num_made > 1:
-            TIME_PER_TOKEN_SECONDS.labels(model).observe((self._last_at - self._first_at) / (self._num_made - 1))
+            PREFILL_SECONDS.labels(model).observe(times.first_at - self.admitted_at)
+        seconds = times.last_at - times.first_at
+        DECODE_SECONDS.labels(model).observe(seconds)
+        if times.num_made > 1:
+            TIME_PER_TOKEN_SECONDS.labels(model).observe(seconds / (times.num_made - 1))

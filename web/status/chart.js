@@ -1,0 +1,131 @@
+/** One chart over time: a canvas of uPlot, a legend with values, and the same as a table. */
+
+import { html, useEffect, useRef, useState } from "../app/view.js";
+import { theme } from "../app/theme.js";
+import { formatTime, language, t } from "../app/words.js";
+import { Button } from "../design/components.js";
+
+const HEIGHT = 132;
+const TABLE_ROWS = 15;
+const SYNC = "status";
+let loading = null;
+
+/** `series`: `{ key, label, colour (of --series-N), fill, step }`; `format` writes a value; `top` is the least upper end. */
+export function Chart({ name, title, about, series, format, points, minutes, top = 0, most, wide = false }) {
+  const box = useRef(null);
+  const [plot, setPlot] = useState(null);
+  const [cursor, setCursor] = useState(null);
+  const [asTable, setAsTable] = useState(false);
+  const shown = points.filter((point) => point.at >= (points.at(-1)?.at ?? 0) - minutes * 60_000);
+
+  useEffect(() => {
+    if (asTable) return undefined;
+    let made = null;
+    let isGone = false;
+    const watch = new IntersectionObserver(async ([entry]) => {
+      if (!entry.isIntersecting || made) return;
+      watch.disconnect();
+      loading ??= import("../vendor/uplot.js");
+      const { default: UPlot } = await loading;
+      if (isGone) return;
+      made = makePlot(UPlot, box.current, { series, format, top, most, onCursor: setCursor });
+      setPlot(made);
+    });
+    watch.observe(box.current);
+    const resized = new ResizeObserver(([entry]) => made?.setSize({ width: Math.floor(entry.contentRect.width), height: HEIGHT }));
+    resized.observe(box.current);
+    return () => {
+      isGone = true;
+      watch.disconnect();
+      resized.disconnect();
+      made?.destroy();
+      setPlot(null);
+    };
+  }, [theme.value, useSystemTheme(), language.value, asTable]);
+
+  useEffect(() => {
+    if (!plot) return;
+    const end = (shown.at(-1)?.at ?? Date.now()) / 1000;
+    plot.setData([shown.map((point) => point.at / 1000), ...series.map((one) => shown.map((point) => point[one.key] ?? null))], false);
+    plot.setScale("x", { min: end - minutes * 60, max: end });
+  }, [plot, points, minutes]);
+
+  const point = cursor === null || asTable ? shown.at(-1) : shown[cursor] ?? shown.at(-1);
+  const values = series.map((one) => ({ ...one, text: format(point?.[one.key]) }));
+  const summary = `${title}. ${values.map((one) => `${t(one.label)}: ${one.text}`).join(", ")}`;
+  return html`<figure class=${wide ? "chart card wide" : "chart card"} data-chart=${name}>
+    <figcaption class="chart-head"><h3 class="grow" title=${about}>${title}</h3>
+      <${Button} small kind="quiet" icon=${asTable ? "activity" : "table"} aria-pressed=${asTable} label=${t(asTable ? "status.as.chart" : "status.as.table", { title })} onClick=${() => setAsTable(!asTable)} /></figcaption>
+    <div class="legend">${values.map((one) => html`<div class="legend-item"><span class="swatch-line series-${one.colour}" aria-hidden="true"></span>
+      <span class="legend-label">${t(one.label)}</span><span class="legend-value numbers" data-value=${one.key}>${one.text}</span></div>`)}</div>
+    ${asTable ? html`<${Table} title=${title} series=${series} format=${format} points=${shown} />`
+      : html`<div class="canvas" ref=${box} role="img" aria-label=${summary}></div>`}
+  </figure>`;
+}
+
+function Table({ title, series, format, points }) {
+  const step = Math.max(1, Math.ceil(points.length / TABLE_ROWS));
+  const rows = points.filter((_, at) => (points.length - 1 - at) % step === 0).reverse();
+  return html`<div class="scroll chart-table" tabindex="0" role="region" aria-label=${title}><table class="table"><thead><tr><th scope="col">${t("status.time")}</th>
+    ${series.map((one) => html`<th scope="col" class="number">${t(one.label)}</th>`)}</tr></thead>
+    <tbody>${rows.map((point) => html`<tr key=${point.at}><td class="numbers">${clock(point.at)}</td>${series.map((one) => html`<td class="number">${format(point[one.key])}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+function clock(at) {
+  return new Date(at).toLocaleTimeString(language.value, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+function useSystemTheme() {
+  const query = matchMedia("(prefers-color-scheme: dark)");
+  const [isDark, setDark] = useState(query.matches);
+  useEffect(() => {
+    const onChange = () => setDark(query.matches);
+    query.addEventListener("change", onChange);
+    return () => query.removeEventListener("change", onChange);
+  }, []);
+  return isDark;
+}
+
+function makePlot(UPlot, box, { series, format, top, most, onCursor }) {
+  const colour = colours(box);
+  const font = `11px ${getComputedStyle(box).fontFamily}`;
+  const axis = { stroke: colour("--ink-faint"), font, ticks: { show: false }, grid: { stroke: colour("--line"), width: 1 }, gap: 4 };
+  return new UPlot({
+    width: Math.max(100, Math.floor(box.clientWidth)),
+    height: HEIGHT,
+    padding: [8, 4, 0, 0],
+    legend: { show: false },
+    select: { show: false },
+    cursor: { y: false, drag: { x: false, y: false, setScale: false }, sync: { key: SYNC }, points: { size: 6 } },
+    scales: { x: { time: true }, y: { range: (_, low, high) => [0, most ?? Math.max(top, niceTop(high ?? 0))] } },
+    axes: [
+      { ...axis, grid: { show: false }, size: 22, space: 70, values: (_, ticks) => ticks.map((tick) => formatTime(tick * 1000)), incrs: [60, 120, 300] },
+      { ...axis, size: 52, space: 34, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : format(tick))) },
+    ],
+    series: [{}, ...series.map((one) => ({
+      stroke: colour(`--series-${one.colour}`), width: 1.75, spanGaps: false, points: { show: false },
+      fill: one.fill ? colour(`--series-${one.colour}`).replace("rgb(", "rgba(").replace(")", ", 0.13)") : undefined,
+      dash: one.dash ? [5, 4] : undefined,
+      paths: one.step ? UPlot.paths.stepped({ align: 1 }) : undefined,
+    }))],
+    hooks: { setCursor: [(self) => onCursor(self.cursor.idx ?? null)] },
+  }, [[], ...series.map(() => [])], box);
+}
+
+function niceTop(value) {
+  if (!(value > 0)) return 0;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((one) => one >= value * 1.05) ?? value * 1.2;
+}
+
+/** A canvas does not know the tokens: the browser says what they are in this theme. */
+function colours(box) {
+  const probe = document.createElement("i");
+  box.append(probe);
+  const read = {};
+  return (token) => {
+    probe.style.color = `var(${token})`;
+    read[token] ??= getComputedStyle(probe).color;
+    return read[token];
+  };
+}
