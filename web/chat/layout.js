@@ -2,6 +2,7 @@
 
 import { Button, Note } from "../design/components.js";
 import { TopBar } from "../app/shell.js";
+import { KillButton } from "./kill_button.js";
 import { readChoice, writeChoice } from "../app/choices.js";
 import { computed, html, signal, useEffect } from "../app/view.js";
 import { t } from "../app/words.js";
@@ -74,7 +75,7 @@ function skip(event) {
 
 function BarEnd({ conversation }) {
   if (!conversation) return null;
-  return html`<${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
+  return html`<${KillButton} /><${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
     <${Button} icon="sliders-horizontal" kind="quiet" label=${t("chat.settings")} onClick=${() => { settingsOpen.value = true; }} />
     <${ConversationMenu} conversation=${conversation} />`;
 }

@@ -666,4 +666,9 @@ export default {
   "status.found.gpu": "{name}, {free} of {total} GiB free",
   "status.found.gpu_without_cuda": "nvidia-smi is here, but this torch is built without CUDA: docs/install.md",
   "status.found.no_gpu": "none: models compute on the processor",
+
+  // Chat: the button of the demo
+  "chat.kill": "Kill the server",
+  "chat.kill.why": "Kill the server with SIGKILL, as a demonstration: it starts again, and the answer goes on",
+  "chat.kill.done": "The server was killed. Watch the answer go on.",
 };

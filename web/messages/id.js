@@ -666,4 +666,9 @@ export default {
   "status.found.gpu": "{name}, {free} dari {total} GiB bebas",
   "status.found.gpu_without_cuda": "nvidia-smi ada, tetapi torch ini dibuat tanpa CUDA: docs/install.md",
   "status.found.no_gpu": "tidak ada: model dihitung oleh prosesor",
+
+  // Chat: tombol demo
+  "chat.kill": "Matikan server",
+  "chat.kill.why": "Matikan server dengan SIGKILL sebagai peragaan: server hidup lagi, dan jawaban berlanjut",
+  "chat.kill.done": "Server dimatikan paksa. Perhatikan jawabannya berlanjut.",
 };
