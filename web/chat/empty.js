@@ -4,5 +4,5 @@ import { html } from "../app/view.js";
 import { t } from "../app/words.js";
 
 export function EmptyState() {
-  return html`<div class="empty"><h1>${t("chat.welcome")}</h1></div>`;
+  return html`<div class="empty"><h2>${t("chat.welcome")}</h2></div>`;
 }
