@@ -60,7 +60,7 @@ export function ChatPage() {
     <div class="chat-body">
       ${sidebarOpen.value && !narrow.value && html`<${Sidebar} />`}
       ${sidebarOpen.value && narrow.value && html`<${SidebarDrawer} onClose=${closeDrawer} />`}
-      <main class="chat-main" id="content" tabindex="-1"><${Content} conversation=${conversation} /></main>
+      <main class="chat-main" id="content" tabindex="-1"><h1 class="visually-hidden">${title}</h1><${Content} conversation=${conversation} /></main>
     </div>
     ${settingsOpen.value && conversation && html`<${SettingsDrawer} conversation=${conversation} onChange=${changeSettings} onClose=${() => { settingsOpen.value = false; }} />`}
     <${ShareDialog} /><${DeleteDialog} /><${EnlargedPicture} /><${Announcements} />
@@ -75,7 +75,8 @@ function skip(event) {
 
 function BarEnd({ conversation }) {
   if (!conversation) return null;
-  return html`<${KillButton} /><${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
+  const last = messageSignal(path.value.at(-1))?.value;
+  return html`<${KillButton} answer=${last?.answer} isRunning=${isRunning(last?.answer)} onSend=${sendHere} /><${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
     <${Button} icon="sliders-horizontal" kind="quiet" label=${t("chat.settings")} onClick=${() => { settingsOpen.value = true; }} />
     <${ConversationMenu} conversation=${conversation} />`;
 }
@@ -87,18 +88,20 @@ function changeSettings(change) {
   changeConversation(conversation.id, { settings: { ...conversation.settings, ...settings } });
 }
 
+/** `settings` are those that an example needs. */
+function sendHere({ settings, ...message }) {
+  if (settings) changeSettings(settings);
+  return send(current.peek(), path.peek().at(-1) ?? null, message);
+}
+
 function Content({ conversation }) {
   if (!isLoaded.value) return null;
   if (place.value.kind === "watch") return html`<${Watch} ...${place.value} key=${place.value.sessionId} />`;
   if (!conversation) return html`<${NotHere} />`;
   if (!areMessagesLoaded.value) return html`<div class="grow"></div>`;
-  const onSend = ({ settings, ...message }) => {
-    if (settings) changeSettings(settings);
-    return send(current.peek(), path.peek().at(-1) ?? null, message);
-  };
   const isEmpty = !path.value.length;
-  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} onSend=${onSend} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
-    <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${onSend} onStop=${stopRunning} /></div>`;
+  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} onSend=${sendHere} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
+    <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${sendHere} onStop=${stopRunning} /></div>`;
 }
 
 /** The last answer that is shown, while it runs. A computed value: the frame is not drawn with each token. */

@@ -670,5 +670,6 @@ export default {
   // Chat: the button of the demo
   "chat.kill": "Kill the server",
   "chat.kill.why": "Kill the server with SIGKILL, as a demonstration: it starts again, and the answer goes on",
+  "chat.kill.story": "Tell me a short story.",
   "chat.kill.done": "The server was killed. Watch the answer go on.",
 };

@@ -670,5 +670,6 @@ export default {
   // Chat: tombol demo
   "chat.kill": "Matikan server",
   "chat.kill.why": "Matikan server dengan SIGKILL sebagai peragaan: server hidup lagi, dan jawaban berlanjut",
+  "chat.kill.story": "Ceritakan sebuah cerita pendek.",
   "chat.kill.done": "Server dimatikan paksa. Perhatikan jawabannya berlanjut.",
 };
