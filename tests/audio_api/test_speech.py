@@ -149,7 +149,9 @@ def test_voices_are_the_speakers_of_the_model(openai: OpenAI, http: httpx2.Clien
 
 
 def test_the_names_of_openais_voices_go_through_those_of_the_model(openai: OpenAI, http: httpx2.Client) -> None:
-    of_the_client = [name for name in typing.get_args(typing.get_args(typing.get_type_hints(SpeechCreateParams)["voice"])[1]) if name]
+    of_the_client = [
+        name for name in typing.get_args(typing.get_args(typing.get_type_hints(SpeechCreateParams)["voice"])[1]) if name
+    ]
     assert set(OPENAI_VOICES) >= set(of_the_client) and len(of_the_client) > 9
     short = {"model": "duo", "input": "Halo.", "response_format": "wav"}
     own = {name: http.post(PATH, json=body(**short, voice=name)) for name in ("budi", "ani")}

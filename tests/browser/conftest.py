@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.page_watch import PageWatch
 
@@ -21,6 +21,7 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("BROWSER") == "none":
             pytest.skip("BROWSER=none: there is no Chromium here")
         pytest.fail("Chromium is not here (`apt-get install chromium`); BROWSER=none leaves the pages untested.")
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         # The flags make a test of a microphone or a camera possible without one.
         flags = ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
@@ -43,7 +44,7 @@ class Visitor:
         """A browser of its own: nothing is shared with the others."""
         touch: dict[str, Any] = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
         look: dict[str, Any] = {"viewport": SIZES[size], "color_scheme": theme, "locale": locale}
-        context = self._browser.new_context(**look, **touch, **options)
+        context = self._browser.new_context(**{**look, **touch, **options})
         watch = PageWatch(context, url)
         self._contexts.append((context, watch))
         page = context.new_page()

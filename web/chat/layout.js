@@ -75,10 +75,14 @@ function skip(event) {
 
 function BarEnd({ conversation }) {
   if (!conversation) return null;
-  const last = messageSignal(path.value.at(-1))?.value;
-  return html`<${KillButton} answer=${last?.answer} isRunning=${isRunning(last?.answer)} onSend=${sendHere} /><${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
+  return html`<${KillHere} /><${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
     <${Button} icon="sliders-horizontal" kind="quiet" label=${t("chat.settings")} onClick=${() => { settingsOpen.value = true; }} />
     <${ConversationMenu} conversation=${conversation} />`;
+}
+
+function KillHere() {
+  const answer = messageSignal(path.value.at(-1))?.value.answer;
+  return html`<${KillButton} answer=${answer} isRunning=${isRunning(answer)} onSend=${sendHere} />`;
 }
 
 /** Takes a change of some settings, or the id of a model. */
