@@ -1,6 +1,6 @@
-"""The pictures of README and docs/pages.md, among them the killed server: made here, so they show the pages as they are.
+"""The pictures of README and docs/pages.md, among them the killed server. Made here, they show the pages as they are.
 
-`WRITE_PICTURES=1 pytest tests/browser/test_pictures.py` puts them into docs/pictures; else they are artefacts of the run.
+`WRITE_PICTURES=1 pytest tests/browser/test_pictures.py` puts them into docs/pictures; else they are artefacts.
 """
 
 import io
@@ -75,7 +75,7 @@ def test_the_chat_and_the_killed_server(visitor: Visitor, demo: str, folder: Pat
 
 
 def without_still_ones(frames: list[Image.Image]) -> list[Image.Image]:
-    """The wait for the server is long and shows little: every frame that differs, and of the rest as many as there is room for."""
+    """The wait for the server is long and shows little: what differs from the frame before, and not too many."""
     changed = [frame for at, frame in enumerate(frames) if at == 0 or frame.tobytes() != frames[at - 1].tobytes()]
     step = -(-len(changed) // _MAX_FRAMES)
     return [*changed[:-1:step], changed[-1]]
