@@ -127,6 +127,29 @@ async def test_an_error_comes_behind_the_bytes_that_were_made_before_it() -> Non
         assert 3 * BYTES_OF_SENTENCE <= len(sent.client.data) < 4 * BYTES_OF_SENTENCE
 
 
+async def test_who_leaves_while_a_sentence_is_made_ends_it() -> None:
+    class HeldEngine(UsedEngine):
+        was_cancelled = False
+
+        async def say(self, model_id: str, sentence: SentenceToSay, ticket: Any, *, is_begun: bool) -> Any:
+            if sentence.text != "0":
+                with self.use.preparing(ticket):
+                    try:
+                        await asyncio.Event().wait()
+                    finally:
+                        self.was_cancelled = True
+            return await super().say(model_id, sentence, ticket, is_begun=is_begun)
+
+    engine = HeldEngine()
+    async with sending(engine, 3) as sent:
+        sent.client.allow(1000)
+        await until(lambda: len(sent.client.data) > BYTES_OF_SENTENCE)
+        sent.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sent.task
+        assert engine.was_cancelled and not engine.use.is_used
+
+
 async def test_who_leaves_ends_what_is_made_ahead() -> None:
     engine = UsedEngine()
     async with sending(engine, 60) as sent:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
-from starlette.types import Send
+from starlette.types import Message, Send
 
 from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.running_files import RunningFiles
@@ -155,10 +155,13 @@ class SoundFile(StreamingResponse):
         self._files, self._ahead = files, ahead
 
     async def stream_response(self, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            await race_cancel(self._ahead.too_slow.wait(), send(message))
+
         try:
             with self._files.one():
                 async with aclosing(self._pieces):
-                    await race_cancel(self._ahead.too_slow.wait(), super().stream_response(send))
+                    await super().stream_response(send_in_time)
         except Cancelled:
             _log.warning("a sound file broke off: its client reads too slowly")
         except ServiceError as error:
