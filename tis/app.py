@@ -34,7 +34,7 @@ from tis.arguments import (
     session_limits_of,
     session_store_of,
 )
-from tis.audio_api.routes import AudioOptions
+from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.routes import router as audio_router
 from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.speech_run import resumed_speech
@@ -272,7 +272,11 @@ def create_app(
         hosted_servers(settings.hosted_tools),
     )
     app.state.audio_options = AudioOptions(
-        _max_audio_bytes(settings), settings.audio_windows_at_once, settings.max_speech_seconds, running_files
+        _max_audio_bytes(settings),
+        settings.audio_windows_at_once,
+        settings.max_speech_seconds,
+        settings.slow_reader_seconds,
+        running_files,
     )
     app.state.model_idle_seconds = settings.model_idle_seconds
     app.include_router(anthropic_router, prefix="/v1")

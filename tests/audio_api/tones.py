@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.media.sounds import RATE, WORDS, heard_words
 from tis.admission.ticket import Ticket
@@ -26,6 +26,7 @@ class TonesEngine(LocalEngine):
 
     num_heard = 0
     max_at_once = 0
+    begun: ClassVar[list[bool]] = []
     _at_once = 0
 
     async def describe_speech(self, model_id: str) -> SpeechDescription:
@@ -44,6 +45,7 @@ class TonesEngine(LocalEngine):
     ) -> HeardWindow:
         kind = type(self)
         kind.num_heard += 1
+        kind.begun.append(is_begun)
         kind._at_once += 1
         kind.max_at_once = max(kind.max_at_once, kind._at_once)
         try:

@@ -103,9 +103,8 @@ async def run_of(
     state = chat_writer_state("m", with_usage=True, may_call=True, hides_reasoning=hidden)
     parser = parser_config_of(prepared, state["id"], TOOLS)
     spec = RunSpec(DIALECT, state["id"], state, prepared.resumable, parser)
-    return Run(
-        spec, services_of(engine, MediaLoader(MediaLimits())), ChatWriter(state), prepared=prepared, ticket=ticket
-    )
+    services = services_of(engine, MediaLoader(MediaLimits()))
+    return Run(spec, services, ChatWriter(state), prepared=prepared, ticket=ticket)
 
 
 async def blocks_of(source: Source) -> list[Block]:

@@ -38,7 +38,7 @@ class Admission:
         return Ticket(RESUMED, 1.0, self.budgets, self._stages, is_resumed=True)
 
     def meter_resumed(self, ticket: Ticket, caller: str) -> None:
-        """Call it where a resumed run goes on: what it makes again was counted before. Others count from their start."""
+        """From where a resumed run goes on: what it makes again was counted before. Others count from their start."""
         if ticket.is_resumed:
             ticket.count_for(self._meter_of(caller))
 

@@ -58,9 +58,6 @@ class AudioRun(ABC):
     def end(self, *, cancelled: bool) -> Sequence[Block]:
         """The last event."""
 
-    def let_go(self) -> None:
-        """Closes what `make` has opened, however it ended."""
-
     def hold_ticket(self) -> None:
         """The turn of the run has begun: its events will be read to their end."""
         if self._ticket:
@@ -100,7 +97,6 @@ class AudioRun(ABC):
         except Cancelled:
             cancelled = True
         finally:
-            self.let_go()
             self._ticket.end_run()
             self._ticket = None
         yield self.end(cancelled=cancelled)

@@ -53,9 +53,7 @@ class SpeechRun(AudioRun):
         if known.origins.get(spec.voice) != spec.origin:
             raise GenerationInterrupted(f"The speech cannot go on: {spec.voice} is another voice now.")
 
-    async def _unsent(
-        self, parts: AsyncGenerator[SoundPart, None], ticket: Ticket
-    ) -> AsyncGenerator[SoundPart, None]:
+    async def _unsent(self, parts: AsyncGenerator[SoundPart, None], ticket: Ticket) -> AsyncGenerator[SoundPart, None]:
         """Empty in place of the bytes that are in events of another process, which end with a sentence."""
         log, made = self._log, hashlib.blake2b(digest_size=16)
         left = log.num_bytes

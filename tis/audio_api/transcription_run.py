@@ -80,20 +80,24 @@ class TranscriptionRun(AudioRun):
         self._num_begun = 0
         self._seconds: float | None = None  # of the file, once all of it is read
 
-    def let_go(self) -> None:
-        opened, self._opened = self._opened, None
-        if opened:
-            self._seconds = opened.sound.seconds
-            opened.sound.close()
-
     def end(self, *, cancelled: bool) -> Sequence[Block]:
         seconds = self._log.heard_until if self._seconds is None else self._seconds
         return self._log.add_end(seconds, cancelled=cancelled)
 
     async def make(self, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
-        opened = self._opened
-        if opened is None:
-            opened = self._opened = await race_cancel(self._cancelled.wait(), self._reopened(ticket))
+        try:
+            if self._opened is None:
+                self._opened = await race_cancel(self._cancelled.wait(), self._reopened(ticket))
+            async with aclosing(self._heard(self._opened, ticket)) as heard:
+                async for blocks in heard:
+                    yield blocks
+        finally:
+            opened, self._opened = self._opened, None
+            if opened:
+                self._seconds = opened.sound.seconds
+                opened.sound.close()
+
+    async def _heard(self, opened: OpenedFile, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
         self._num_begun = self._log.num_windows
         ticket.enter("queued")
         if not self._log.has_language:

@@ -18,6 +18,7 @@ class CsmVoice:
 
     sets_pace = False
     max_chars = _MAX_CHARS
+    min_token_seconds = 0.0
 
     def __init__(self, model: Any, tokenizer: Any, named: Mapping[str, str | int]) -> None:
         codec = model.config.codec_config
@@ -45,6 +46,7 @@ class DiaVoice:
 
     sets_pace = False
     max_chars = _MAX_CHARS
+    min_token_seconds = 0.0
     voices = ("default",)
 
     def __init__(self, model: Any, processor: Any, codec: Any) -> None:

@@ -29,6 +29,11 @@ class SpeakingModel(Protocol):
         """Of a sentence."""
         ...
 
+    @property
+    def min_token_seconds(self) -> float:
+        """How short the sound of a token is at least, at any pace; 0 if that depends on more than the text."""
+        ...
+
     def num_tokens(self, text: str) -> int:
         """0: there is nothing in it that the model could say."""
         ...
