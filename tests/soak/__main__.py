@@ -2,7 +2,7 @@
 
 Clients of every kind ask at once; each kind was asked alone before, and what it was answered then is the reference. For
 the first half the server is killed again and again. In the second half it lives: a long life shows what grows. Then it
-is killed once more, and what was acknowledged is looked for in what is left.
+is killed once more, and what was acknowledged is looked for in what is left. Ctrl-C ends it early, with its report.
 """
 
 import argparse
@@ -27,7 +27,8 @@ from tests.soak.soaked_server import SoakedServer, kill_at_random
 Action = Callable[[Floor, Random, int], Awaitable[None]]
 NUM_CLIENTS = 10
 KILLED_PART = 0.5  # of the time
-_ENDING_SECONDS = 300  # for what still runs when the time is over
+_MAX_LOG_CHARS = 2_000_000
+_ENDING_SECONDS = 700  # for what still runs when the time is over
 
 
 def actions(shop: market.SoakedMarket) -> dict[Action, int]:
@@ -68,8 +69,8 @@ WITHOUT_REFERENCE: tuple[Action, ...] = (
 )
 
 
-async def run_client(floor: Floor, kinds: dict[Action, int], chance: Random, end: float) -> None:
-    while time.monotonic() < end:
+async def run_client(floor: Floor, kinds: dict[Action, int], chance: Random) -> None:
+    while floor.is_open:
         [action] = chance.choices([*kinds], weights=[*kinds.values()])
         await run_once(floor, action, chance, chance.randrange(chats.NUM_VARIANTS))
         await asyncio.sleep(chance.uniform(0, 0.3))
@@ -84,9 +85,9 @@ async def run_once(floor: Floor, action: Action, chance: Random, variant: int) -
         floor.ledger.fault("status", action.__name__, f"{type(error).__name__}: {error}")
 
 
-async def change_keys(floor: Floor, chance: Random, end: float) -> None:
+async def change_keys(floor: Floor, chance: Random) -> None:
     """One client alone writes the file of keys."""
-    while time.monotonic() < end:
+    while floor.is_open:
         await run_once(floor, chats.guest_key, chance, 0)
         await asyncio.sleep(20)
 
@@ -96,48 +97,66 @@ async def soak(minutes: float, folder: Path, out: Path, seed: int) -> bool:
     try:
         await server.start()
         limits = httpx2.Limits(max_connections=100)
-        async with httpx2.AsyncClient(base_url=server.url, timeout=120, limits=limits) as http:
+        async with httpx2.AsyncClient(base_url=server.url, timeout=300, limits=limits) as http:
             floor = Floor(server, ledger, http)
             await asyncio.to_thread(shop.open, floor)
-            kinds = actions(shop)
-            for action in kinds:
-                for variant in range(chats.NUM_VARIANTS if action not in (*WITHOUT_REFERENCE, shop.buy) else 0):
-                    await run_once(floor, action, Random(seed), variant)
-            say(f"references: {len(floor.references)}; faults: {dict(ledger.faults)}")
-            floor.is_quiet, seconds = False, minutes * 60
-            gauges = Gauges(server, every_seconds=min(10.0, seconds / 60))
-            watching = asyncio.create_task(gauges.watch())
-            end, chances = time.monotonic() + seconds, [Random(f"{seed} {number}") for number in range(NUM_CLIENTS)]
-            clients = [asyncio.create_task(run_client(floor, kinds, chance, end)) for chance in chances]
-            clients.append(asyncio.create_task(change_keys(floor, Random(seed), end)))
-            pause = (5.0, 25.0) if minutes < 10 else (20.0, 150.0)
-            killing = asyncio.create_task(kill_at_random(server, Random(seed), KILLED_PART * seconds, pause))
-            while not all(client.done() for client in clients):
-                await asyncio.sleep(min(30, seconds / 6))
-                minute, num_kills = (time.monotonic() - ledger.began) / 60, len(server.kills)
-                say(f"{minute:.1f} min, {ledger.num_answers} answers, {num_kills} kills, {dict(ledger.faults)}")
-                if why := server.ended_by_itself():
-                    ledger.fault("status", "server", why)
-                    break
-                if time.monotonic() > end + _ENDING_SECONDS:
-                    ledger.fault("hangs", "clients", f"{sum(not client.done() for client in clients)} do not end")
-                    break
-            for task in (watching, killing):
-                if task.done() and (failed := task.exception()):
-                    ledger.fault("status", "soak", f"it stopped to watch or to kill: {failed!r}")
-            for task in (watching, killing, *clients):
-                task.cancel()
-            await asyncio.gather(watching, killing, *clients, return_exceptions=True)
+            await take_references(floor, shop, seed)
+            gauges = Gauges(server, every_seconds=min(10.0, minutes))
+            began = time.monotonic()
+            await work_and_kill(floor, shop, gauges, minutes * 60, seed)
             if not ledger.faults["hangs"]:
                 await look_at_what_is_left(floor)
     finally:
         server.stop()
     log = server.log.read_text(errors="replace")
-    report = SoakReport(server, ledger, gauges, minutes, shop.check_stock(floor), log)
+    stock = shop.check_stock(floor)
+    report = SoakReport(server, ledger, gauges, (time.monotonic() - began) / 60, stock, log)
     page = report.write(out)
-    (out / "server.log").write_text(log[-2_000_000:])
+    (out / "server.log").write_text(log[-_MAX_LOG_CHARS:])
     say(f"{report.as_json()['verdict']}: {report.faults() or 'no fault'}; {page}")
     return not report.faults()
+
+
+async def take_references(floor: Floor, shop: market.SoakedMarket, seed: int) -> None:
+    for action in actions(shop):
+        if action not in (*WITHOUT_REFERENCE, shop.buy):
+            for variant in range(chats.NUM_VARIANTS):
+                await run_once(floor, action, Random(seed), variant)
+    say(f"references: {len(floor.references)}; faults: {dict(floor.ledger.faults)}")
+    floor.is_quiet = False
+
+
+async def work_and_kill(floor: Floor, shop: market.SoakedMarket, gauges: Gauges, seconds: float, seed: int) -> None:
+    """Until the time is over or somebody ends it, and each client has the answer that it waits for."""
+    floor.end = time.monotonic() + seconds
+    latest_end = floor.end + _ENDING_SECONDS
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, floor.close)
+    pause = (5.0, 25.0) if seconds < 600 else (20.0, 150.0)
+    helpers = [
+        asyncio.create_task(gauges.watch()),
+        asyncio.create_task(kill_at_random(floor.server, Random(seed), KILLED_PART * seconds, pause)),
+    ]
+    kinds, chances = actions(shop), [Random(f"{seed} {number}") for number in range(NUM_CLIENTS)]
+    clients = [asyncio.create_task(run_client(floor, kinds, chance)) for chance in chances]
+    clients.append(asyncio.create_task(change_keys(floor, Random(seed))))
+    while not all(client.done() for client in clients):
+        await asyncio.wait(clients, timeout=min(30, seconds / 6))
+        minute, num_kills = (time.monotonic() - floor.ledger.began) / 60, len(floor.server.kills)
+        say(f"{minute:.1f} min, {floor.ledger.num_answers} answers, {num_kills} kills, {dict(floor.ledger.faults)}")
+        if why := floor.server.ended_by_itself():
+            floor.ledger.fault("status", "server", why)
+            break
+        if time.monotonic() > latest_end:
+            num_left = sum(not client.done() for client in clients)
+            floor.ledger.fault("hangs", "clients", f"{num_left} do not end")
+            break
+    for helper in helpers:
+        if helper.done() and (failed := helper.exception()):
+            floor.ledger.fault("status", "soak", f"it stopped to watch or to kill: {failed!r}")
+    for task in (*helpers, *clients):
+        task.cancel()
+    await asyncio.gather(*helpers, *clients, return_exceptions=True)
 
 
 async def look_at_what_is_left(floor: Floor) -> None:

@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from tests.soak.ledger import SoakLedger
 from tests.soak.soaked_server import KEYS, SoakedServer
 
-_PATIENCE_SECONDS = 240
+_PATIENCE_SECONDS = 600
 _PAUSE_SECONDS = 0.5
 _MAX_REMEMBERED = 100  # finished streams and stored responses that are looked at again
 
@@ -24,11 +24,19 @@ class Floor:
     server: SoakedServer
     ledger: SoakLedger
     http: httpx2.AsyncClient
+    end: float = float("inf")  # when clients begin nothing more
     is_quiet: bool = True  # one request at a time and no kills: what is answered now is the reference
     references: dict[str, str] = field(default_factory=dict)
     remembered: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=_MAX_REMEMBERED))
     tokens: dict[str, str] = field(default_factory=dict)  # of accounts of the marketplace, by name
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    @property
+    def is_open(self) -> bool:
+        return time.monotonic() < self.end
+
+    def close(self) -> None:
+        self.end = 0.0
 
     def name(self, kind: str) -> str:
         return f"{kind}-{next(self._numbers)}"
@@ -42,7 +50,7 @@ class Floor:
 
     def sdk(self, key: str) -> AsyncOpenAI:
         return AsyncOpenAI(
-            base_url=f"{self.server.url}/v1", api_key=KEYS[key], max_retries=0, timeout=120, http_client=self.http
+            base_url=f"{self.server.url}/v1", api_key=KEYS[key], max_retries=0, timeout=300, http_client=self.http
         )
 
     async def send(

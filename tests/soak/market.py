@@ -35,7 +35,7 @@ class SoakedMarket:
 
     def open(self, floor: Floor) -> None:
         """Accounts and goods; blocks."""
-        with httpx2.Client(base_url=floor.server.url, timeout=120) as http:
+        with httpx2.Client(base_url=floor.server.url, timeout=300) as http:
             admin = register_admin(http, f"sqlite:///{floor.server.database}")
             buyer, shop = register_user(http), register_supplier(http)
             made(http.put(f"/api/users/{buyer['id']}/grants", json={"ai_access_enabled": True}, headers=bearer(admin)))
@@ -95,7 +95,7 @@ class SoakedMarket:
         kind, headers = "assistant stream", {"Authorization": f"Bearer {self.buyer}"}
         question = {"Idempotency-Key": floor.name("question")}
         blocks: list[str] = []
-        end = time.monotonic() + 240
+        end = time.monotonic() + 600
         while not (blocks and "event: chat.search.completed" in blocks[-1]):
             began, max_blocks, piece = time.monotonic(), chance.choice([2, 10**6]), ""
             request: dict[str, Any] = {"method": "POST", "url": "/api/chat/search", "json": sent}

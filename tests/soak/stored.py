@@ -26,7 +26,7 @@ async def response_stream(floor: Floor, chance: Random, variant: int) -> None:
 
 async def background_response(floor: Floor, chance: Random, variant: int) -> None:
     begun = (await floor.send("background response", RESPONSES, json=asked(variant, background=True))).json()
-    for _ in range(600):
+    for _ in range(2000):
         now = await floor.send("stored response", f"{RESPONSES}/{begun['id']}", method="GET")
         if now.status_code != 200:
             floor.ledger.fault("lost", "background response", f"{begun['id']}: {now.status_code}")

@@ -16,7 +16,7 @@ _ENDS = tuple(
     ["[DONE]", '{"error":', '{"type":"message_stop"', '{"type":"transcript.text.done"', '{"type":"speech.audio.done"']
     + [f'{{"type":"response.{end}"' for end in ("completed", "incomplete", "failed", "cancelled")]
 )
-_PATIENCE_SECONDS = 240
+_PATIENCE_SECONDS = 600
 _PAUSE_SECONDS = 0.3
 
 
