@@ -51,7 +51,7 @@ from tis.engine.models.model_slot import Load
 from tis.engine.threaded_pooling import ThreadedPooling
 from tis.http.admin_guard import AdminGuard
 from tis.http.admission import AdmissionMiddleware
-from tis.http.api_keys import ApiKeys
+from tis.http.api_keys import ApiKeys, warn_of_short_keys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.call_limits import CallLimitMiddleware
 from tis.http.call_rates import CallRates
@@ -185,6 +185,8 @@ def create_app(
         admin_key,
         file_keys=key_file.first_keys if key_file else None,
     )
+    if not settings.is_local:
+        warn_of_short_keys([*settings.api_keys, *([settings.admin_key] if settings.admin_key else [])])
     key_watch = FileWatch([key_file.path], lambda: key_file.reload(keys)) if key_file else None
     call_rates = CallRates(call_limits_of(settings))
     admission = Admission(

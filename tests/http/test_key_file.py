@@ -155,6 +155,9 @@ class TestAServerWithAKeyFile:
         def health() -> Any:
             return httpx2.get(f"{server.url}/health", headers=bearer("sk-newest")).json()["keys"]
 
+        def metrics() -> str:
+            return httpx2.get(f"{server.url}/metrics", headers=bearer("sk-newest")).text
+
         write_key_file(path, entry("all", "sk-for-all"), entry("new", "sk-newest"))
         until(lambda: status("sk-newest") == 200)
         assert status("sk-narrow") == 401
@@ -163,8 +166,10 @@ class TestAServerWithAKeyFile:
             path.write_text(wrong)
             until(lambda: health()["file"] == "stale")
             assert status("sk-newest") == 200 and str(path) in health()["fileError"]
+            assert "tis_key_file_stale 1.0" in metrics()
             path.write_text(good)
             until(lambda: health()["file"] == "ready")
+            assert "tis_key_file_stale 0.0" in metrics()
 
 
 def test_a_server_does_not_start_with_keys_that_it_cannot_read(tmp_path: Path) -> None:

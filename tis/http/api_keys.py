@@ -5,10 +5,12 @@ import binascii
 import contextvars
 import hashlib
 import hmac
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import SecretStr
 from starlette.datastructures import Headers
 
 from tis.http.errors import InvalidApiKey
@@ -17,6 +19,8 @@ ANONYMOUS = "anonymous"
 ADMIN = "admin"
 # Names of the keys of API_KEYS are `env-1` and so on, so those of API_KEYS_FILE begin otherwise.
 ENVIRONMENT_PREFIX = "env-"
+_log = logging.getLogger("tis.http")
+_MIN_SAFE_CHARS = 16
 _OWNER_CHARS = 2 * hashlib.sha256().digest_size
 _MISSING = "Incorrect or missing API key. Send it as `Authorization: Bearer <key>`."
 
@@ -115,6 +119,16 @@ class ApiKeys:
             raise InvalidApiKey("This API key has been revoked.")
         if key.expires_at is not None and self._clock() >= key.expires_at:
             raise InvalidApiKey("This API key has expired.")
+
+
+def warn_of_short_keys(keys: Iterable[SecretStr]) -> None:
+    """Nothing slows down a stranger who tries keys, so they have to be long."""
+    if any(len(key.get_secret_value()) < _MIN_SAFE_CHARS for key in keys):
+        _log.warning(
+            "a key of API_KEYS or ADMIN_KEY has fewer than %d characters: it can be guessed. `tis keys add` makes one "
+            "that cannot",
+            _MIN_SAFE_CHARS,
+        )
 
 
 def key_in(headers: Headers) -> str:

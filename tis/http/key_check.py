@@ -3,7 +3,7 @@
 import re
 
 from starlette._utils import get_route_path
-from starlette.datastructures import Headers, QueryParams
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.http.api_keys import ANONYMOUS, ApiKey, ApiKeys, key_in, password_in, set_current_key
@@ -16,6 +16,17 @@ from tis.observability.logs import READ_TOKEN
 _STREAM = re.compile(r"/v1/stream/([A-Za-z0-9._-]{1,128})/?", re.ASCII)
 # In the list of a key's models, this name allows the reading of cards, which chooses its model itself.
 _CARDS = "ktp-ocr"
+
+
+def _not_stored(send: Send) -> Send:
+    """Caches between do not know that `x-api-key` is a key, and could give one key what they keep for another."""
+
+    async def send_with_header(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).setdefault("Cache-Control", "private, no-store")
+        await send(message)
+
+    return send_with_header
 
 
 class ApiKeyMiddleware:
@@ -45,6 +56,7 @@ class ApiKeyMiddleware:
                     return
                 if key:
                     receive = self._checking_again(receive, key)
+                    send = _not_stored(send) if scope["method"] in ("GET", "HEAD") else send
         await self.app(scope, receive, send)
 
     def _checking_again(self, receive: Receive, key: ApiKey) -> Receive:

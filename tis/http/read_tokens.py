@@ -52,7 +52,9 @@ class ReadTokens:
             return None
         issued_at, number, signature = int(match[1]), int(match[2]), match[3]
         # A signature takes 10 µs, and there may be 1000 owners: it is made only for those who have such a session.
-        having = [(owner, found) for owner in owners if (found := self._sessions.peek(owner, session_id))]
+        having: list[tuple[str, Session | None]] = [
+            (owner, found) for owner in owners if (found := self._sessions.peek(owner, session_id))
+        ]
         # One is made where nobody has it, and all where several do: the time taken tells a stranger nothing.
         result: str | None = None
         for owner, session in having or [("", None)]:
