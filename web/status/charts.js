@@ -19,7 +19,7 @@ const CHARTS = [
   { name: "cache", format: percent, most: 1, series: [{ key: "cache", label: "status.cache.use", colour: 1, fill: true }, { key: "hits", label: "status.cache.hits", colour: 3 }] },
   { name: "lookup", format: percent, most: 1, series: [{ key: "guessed", label: "status.guessed", colour: 3, fill: true }, { key: "accepted", label: "status.accepted", colour: 5 }] },
   { name: "pauses", format: duration, top: 0.005, series: [{ key: "pause50", label: "status.p50", colour: 2, fill: true }, { key: "pause99", label: "status.p99", colour: 4, dash: true }] },
-  { name: "memory", format: memory, top: 2 ** 20, series: [{ key: "memory", label: "status.process", colour: 5, fill: true }, { key: "models", label: "status.models", colour: 1 }] },
+  { name: "memory", format: memory, top: 2 ** 20, steps: Array.from({ length: 30 }, (_, power) => 2 ** (power + 18)), series: [{ key: "memory", label: "status.process", colour: 5, fill: true }, { key: "models", label: "status.models", colour: 1 }] },
 ];
 
 export function Charts() {

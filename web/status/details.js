@@ -10,6 +10,7 @@ import { answers, health, look, ready, recent, refused } from "./live.js";
 const DURABILITY = { durable: "good", memory: "", degraded: "bad", full: "warn" };
 const STATES = { ready: "good", waiting: "", unavailable: "warn" };
 const MAX_ROWS = 12;
+const PROBES = ["/health", "/ready", "/live"]; // their 503 refuses nobody
 
 export function Streams() {
   const seen = look.value;
@@ -63,7 +64,7 @@ function StateLine({ name, state, word, about }) {
 export function Refusals() {
   const seen = look.value;
   if (!seen) return null;
-  const http = rowsOf(seen, "tis_http_requests_total", (labels) => labels.status >= "400" && `${labels.status} · ${labels.route === "(none)" ? t("status.unrouted") : labels.route}`);
+  const http = rowsOf(seen, "tis_http_requests_total", (labels) => labels.status >= "400" && !PROBES.includes(labels.route) && `${labels.status} · ${labels.route === "(none)" ? t("status.unrouted") : labels.route}`);
   const room = rowsOf(seen, "tis_admission_rejections_total", (labels) => t(`status.wait.${labels.reason}`));
   const media = rowsOf(seen, "tis_media_rejected_total", (labels) => labels.reason);
   const transport = rowsOf(seen, "tis_transport_refusals_total", (labels) => wordOr(`status.transport.${labels.reason}`, labels.reason));
