@@ -5,14 +5,13 @@ import { theme } from "../app/theme.js";
 import { formatTime, language, t } from "../app/words.js";
 import { Button } from "../design/components.js";
 
-const HEIGHT = 132;
 const TABLE_ROWS = 15;
 const SPANS = [1, 2, 5, 15]; // minutes
 const SYNC = "status";
 let loading = null;
 
 /** `series`: `{ key, label, colour (of --series-N), fill, step }`; `format` writes a value; `top` is the least upper end. */
-export function Chart({ name, title, about, series, format, points, minutes, top = 0, most, steps, wide = false }) {
+export function Chart({ name, title, about, series, format, points, minutes, top = 0, most, steps }) {
   const box = useRef(null);
   const [plot, setPlot] = useState(null);
   const [cursor, setCursor] = useState(null);
@@ -33,7 +32,7 @@ export function Chart({ name, title, about, series, format, points, minutes, top
       setPlot(made);
     });
     watch.observe(box.current);
-    const resized = new ResizeObserver(([entry]) => made?.setSize({ width: Math.floor(entry.contentRect.width), height: HEIGHT }));
+    const resized = new ResizeObserver(([entry]) => made?.setSize({ width: Math.floor(entry.contentRect.width), height: heightOf() }));
     resized.observe(box.current);
     return () => {
       isGone = true;
@@ -57,7 +56,7 @@ export function Chart({ name, title, about, series, format, points, minutes, top
   const point = cursor === null || asTable ? shown.at(-1) : shown[cursor] ?? shown.at(-1);
   const values = series.map((one) => ({ ...one, text: format(point?.[one.key]) }));
   const summary = `${title}. ${values.map((one) => `${t(one.label)}: ${one.text}`).join(", ")}`;
-  return html`<figure class=${wide ? "chart card wide" : "chart card"} data-chart=${name}>
+  return html`<figure class="chart card" data-chart=${name}>
     <figcaption class="chart-head"><h3 class="grow" title=${about}>${title}</h3>
       <${Button} small kind="quiet" icon=${asTable ? "activity" : "table"} aria-pressed=${asTable} label=${t(asTable ? "status.as.chart" : "status.as.table", { title })} onClick=${() => setAsTable(!asTable)} /></figcaption>
     <div class="legend">${values.map((one) => html`<div class="legend-item"><span class="swatch-line series-${one.colour}" aria-hidden="true"></span>
@@ -70,9 +69,14 @@ export function Chart({ name, title, about, series, format, points, minutes, top
 function Table({ title, series, format, points }) {
   const step = Math.max(1, Math.ceil(points.length / TABLE_ROWS));
   const rows = points.filter((_, at) => (points.length - 1 - at) % step === 0).reverse();
-  return html`<div class="scroll chart-table" tabindex="0" role="region" aria-label=${title}><table class="table"><thead><tr><th scope="col">${t("status.time")}</th>
+  return html`<div class="scroll chart-table" tabindex="0" role="group" aria-label=${title}><table class="table"><thead><tr><th scope="col">${t("status.time")}</th>
     ${series.map((one) => html`<th scope="col" class="number">${t(one.label)}</th>`)}</tr></thead>
     <tbody>${rows.map((point) => html`<tr key=${point.at}><td class="numbers">${clock(point.at)}</td>${series.map((one) => html`<td class="number">${format(point[one.key])}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+/** Charts are lower on a phone, where they stand under each other. */
+function heightOf() {
+  return matchMedia("(max-width: 40rem)").matches ? 104 : 132;
 }
 
 function clock(at) {
@@ -96,7 +100,7 @@ function makePlot(UPlot, box, { series, format, top, most, steps, onCursor }) {
   const axis = { stroke: colour("--ink-faint"), font, ticks: { show: false }, grid: { stroke: colour("--line"), width: 1 }, gap: 4 };
   return new UPlot({
     width: Math.max(100, Math.floor(box.clientWidth)),
-    height: HEIGHT,
+    height: heightOf(),
     padding: [8, 4, 0, 0],
     legend: { show: false },
     select: { show: false },

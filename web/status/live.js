@@ -31,7 +31,11 @@ export const recent = computed(() => {
   void look.value;
   return (name, shares) => history.recent(name, shares);
 });
-export const late = computed(() => recent.value("tis_event_loop_lag_seconds", [0.99]).values[0]);
+/** The start itself has long pauses, which say nothing of now. */
+export const late = computed(() => {
+  const { values, isOld } = recent.value("tis_event_loop_lag_seconds", [0.99]);
+  return isOld ? null : values[0];
+});
 export const headline = computed(() => headlineOf({ link: link.value, health: health.value, ready: ready.value, look: look.value, late: late.value }));
 
 let timer = null;

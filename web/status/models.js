@@ -43,7 +43,7 @@ function Model({ id, known, status }) {
   const used = seen?.value("tis_kv_cache_usage_perc", labels);
   const facts = [
     ["status.running", waiting ? t("status.running.waiting", { running: whole(seen.value("tis_num_requests_running", labels)), waiting: whole(waiting) }) : whole(seen?.value("tis_num_requests_running", labels))],
-    ["status.memory", memory(status?.memoryBytes ?? seen?.value("tis_model_memory_bytes", labels))],
+    ["status.memory", memory((status?.memoryBytes ?? seen?.value("tis_model_memory_bytes", labels)) || null)],
     ["status.speed", amount(rates[id])],
     ["status.idle", status && status.idleSeconds !== null ? since(status.idleSeconds) : NONE],
   ];
@@ -52,10 +52,10 @@ function Model({ id, known, status }) {
     ${known?.parent && html`<p class="soft small">${t("status.adapter.of", { model: known.parent })}</p>`}
     <p class="capabilities">${(known?.capabilities ?? []).map((name) => html`<span class="chip">${t(`status.can.${name}`)}</span>`)}
       ${known?.max_model_len ? html`<span class="chip numbers">${t("status.context", { tokens: formatShort(known.max_model_len) })}</span>` : ""}</p>
-    ${isBusy && state !== "unloading" && html`<div class="loading"><${Meter} value=${progress ?? 0} label=${t("status.load.progress", { model: id })} />
+    ${isBusy && state !== "unloading" && html`<div class=${progress === null ? "loading unknown" : "loading"}><${Meter} value=${progress ?? 0} label=${t("status.load.progress", { model: id })} />
       <span class="soft small numbers">${[action?.stage ?? status?.stage ?? t("status.load.begins"), progress === null ? "" : percent(progress)].filter(Boolean).join(" · ")}</span></div>`}
     ${status?.error && html`<${Note} kind="bad">${status.error}<//>`}
-    ${action?.error && html`<${Note} kind="warn" role="alert">${action.error}<//>`}
+    ${action?.error && html`<${Note} kind="warn" role="alert"><div class="row"><span class="grow">${action.error}</span><${Button} small kind="quiet" icon="x" label=${t("close")} onClick=${() => set(id, null)} /></div><//>`}
     <${Facts} facts=${facts} />
     ${room ? html`<div class="gauge small"><span class="soft">${t("status.cache.of", { room: formatShort(room) })}</span><span class="numbers">${percent(used)}</span><${Meter} value=${used} label=${t("status.cache.full")} /></div>` : ""}
     ${!known?.parent && html`<footer>${state === "ready"
@@ -96,7 +96,7 @@ async function act(id, work) {
     await work();
     set(id, null);
   } catch (fault) {
-    set(id, { error: fault.code === "model_in_use" ? t("status.in.use", { model: id }) : fault.isUnreachable ? t("status.is.lost") : fault.message });
+    set(id, { error: fault.code === "model_in_use" ? t("status.in.use", { model: id }) : fault.isUnreachable || fault instanceof TypeError ? t("status.is.lost") : fault.message });
   }
   lookAgain();
 }
