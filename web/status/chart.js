@@ -5,13 +5,13 @@ import { theme } from "../app/theme.js";
 import { formatTime, language, t } from "../app/words.js";
 import { Button } from "../design/components.js";
 
-const HEIGHT = 132;
 const TABLE_ROWS = 15;
+const SPANS = [1, 2, 5, 15]; // minutes
 const SYNC = "status";
 let loading = null;
 
 /** `series`: `{ key, label, colour (of --series-N), fill, step }`; `format` writes a value; `top` is the least upper end. */
-export function Chart({ name, title, about, series, format, points, minutes, top = 0, most, wide = false }) {
+export function Chart({ name, title, about, series, format, points, minutes, top = 0, most, steps }) {
   const box = useRef(null);
   const [plot, setPlot] = useState(null);
   const [cursor, setCursor] = useState(null);
@@ -28,11 +28,11 @@ export function Chart({ name, title, about, series, format, points, minutes, top
       loading ??= import("../vendor/uplot.js");
       const { default: UPlot } = await loading;
       if (isGone) return;
-      made = makePlot(UPlot, box.current, { series, format, top, most, onCursor: setCursor });
+      made = makePlot(UPlot, box.current, { series, format, top, most, steps, onCursor: setCursor });
       setPlot(made);
     });
     watch.observe(box.current);
-    const resized = new ResizeObserver(([entry]) => made?.setSize({ width: Math.floor(entry.contentRect.width), height: HEIGHT }));
+    const resized = new ResizeObserver(([entry]) => made?.setSize({ width: Math.floor(entry.contentRect.width), height: heightOf() }));
     resized.observe(box.current);
     return () => {
       isGone = true;
@@ -46,14 +46,17 @@ export function Chart({ name, title, about, series, format, points, minutes, top
   useEffect(() => {
     if (!plot) return;
     const end = (shown.at(-1)?.at ?? Date.now()) / 1000;
+    // While the page is young the chart shows less time, so that there is something to see.
+    const elapsed = (end - (shown[0]?.at ?? 0) / 1000) / 60;
+    const span = SPANS.find((one) => one >= elapsed && one <= minutes) ?? minutes;
     plot.setData([shown.map((point) => point.at / 1000), ...series.map((one) => shown.map((point) => point[one.key] ?? null))], false);
-    plot.setScale("x", { min: end - minutes * 60, max: end });
+    plot.setScale("x", { min: end - span * 60, max: end });
   }, [plot, points, minutes]);
 
   const point = cursor === null || asTable ? shown.at(-1) : shown[cursor] ?? shown.at(-1);
   const values = series.map((one) => ({ ...one, text: format(point?.[one.key]) }));
   const summary = `${title}. ${values.map((one) => `${t(one.label)}: ${one.text}`).join(", ")}`;
-  return html`<figure class=${wide ? "chart card wide" : "chart card"} data-chart=${name}>
+  return html`<figure class="chart card" data-chart=${name}>
     <figcaption class="chart-head"><h3 class="grow" title=${about}>${title}</h3>
       <${Button} small kind="quiet" icon=${asTable ? "activity" : "table"} aria-pressed=${asTable} label=${t(asTable ? "status.as.chart" : "status.as.table", { title })} onClick=${() => setAsTable(!asTable)} /></figcaption>
     <div class="legend">${values.map((one) => html`<div class="legend-item"><span class="swatch-line series-${one.colour}" aria-hidden="true"></span>
@@ -66,9 +69,14 @@ export function Chart({ name, title, about, series, format, points, minutes, top
 function Table({ title, series, format, points }) {
   const step = Math.max(1, Math.ceil(points.length / TABLE_ROWS));
   const rows = points.filter((_, at) => (points.length - 1 - at) % step === 0).reverse();
-  return html`<div class="scroll chart-table" tabindex="0" role="region" aria-label=${title}><table class="table"><thead><tr><th scope="col">${t("status.time")}</th>
+  return html`<div class="scroll chart-table" tabindex="0" role="group" aria-label=${title}><table class="table"><thead><tr><th scope="col">${t("status.time")}</th>
     ${series.map((one) => html`<th scope="col" class="number">${t(one.label)}</th>`)}</tr></thead>
     <tbody>${rows.map((point) => html`<tr key=${point.at}><td class="numbers">${clock(point.at)}</td>${series.map((one) => html`<td class="number">${format(point[one.key])}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+/** Charts are lower on a phone, where they stand under each other. */
+function heightOf() {
+  return matchMedia("(max-width: 40rem)").matches ? 104 : 132;
 }
 
 function clock(at) {
@@ -86,21 +94,21 @@ function useSystemTheme() {
   return isDark;
 }
 
-function makePlot(UPlot, box, { series, format, top, most, onCursor }) {
+function makePlot(UPlot, box, { series, format, top, most, steps, onCursor }) {
   const colour = colours(box);
   const font = `11px ${getComputedStyle(box).fontFamily}`;
   const axis = { stroke: colour("--ink-faint"), font, ticks: { show: false }, grid: { stroke: colour("--line"), width: 1 }, gap: 4 };
   return new UPlot({
     width: Math.max(100, Math.floor(box.clientWidth)),
-    height: HEIGHT,
+    height: heightOf(),
     padding: [8, 4, 0, 0],
     legend: { show: false },
     select: { show: false },
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, sync: { key: SYNC }, points: { size: 6 } },
-    scales: { x: { time: true }, y: { range: (_, low, high) => [0, most ?? Math.max(top, niceTop(high ?? 0))] } },
+    scales: { x: { time: true }, y: { range: (_, low, high) => [0, most ?? Math.max(top, niceTop(high ?? 0, steps))] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, space: 70, values: (_, ticks) => ticks.map((tick) => formatTime(tick * 1000)), incrs: [60, 120, 300] },
-      { ...axis, size: 52, space: 34, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : format(tick))) },
+      { ...axis, grid: { show: false }, size: 22, space: 76, values: (self, ticks) => ticks.map((tick) => (self.scales.x.max - self.scales.x.min < 150 ? clock : formatTime)(tick * 1000)), incrs: [15, 30, 60, 120, 300, 600] },
+      { ...axis, size: 52, space: 34, incrs: steps, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : format(tick))) },
     ],
     series: [{}, ...series.map((one) => ({
       stroke: colour(`--series-${one.colour}`), width: 1.75, spanGaps: false, points: { show: false },
@@ -112,8 +120,12 @@ function makePlot(UPlot, box, { series, format, top, most, onCursor }) {
   }, [[], ...series.map(() => [])], box);
 }
 
-function niceTop(value) {
+function niceTop(value, steps) {
   if (!(value > 0)) return 0;
+  if (steps) {
+    const step = steps.find((one) => one * 3 >= value * 1.05) ?? steps.at(-1);
+    return Math.ceil((value * 1.05) / step) * step;
+  }
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((one) => one >= value * 1.05) ?? value * 1.2;
 }

@@ -10,6 +10,7 @@ import { answers, health, look, ready, recent, refused } from "./live.js";
 const DURABILITY = { durable: "good", memory: "", degraded: "bad", full: "warn" };
 const STATES = { ready: "good", waiting: "", unavailable: "warn" };
 const MAX_ROWS = 12;
+const PROBES = ["/health", "/ready", "/live"]; // their 503 refuses nobody
 
 export function Streams() {
   const seen = look.value;
@@ -50,7 +51,7 @@ export function Around() {
 function Rooms() {
   const used = look.value?.by("tis_admission_used", "resource").filter(([, amount]) => amount > 0).slice(0, 6) ?? [];
   if (!used.length) return null;
-  return html`<h4>${t("status.rooms")}</h4>${used.map(([resource, amount]) => {
+  return html`<h3>${t("status.rooms")}</h3>${used.map(([resource, amount]) => {
     const part = amount / Math.max(1, look.value.value("tis_admission_limit", { resource }));
     return html`<div class="gauge" key=${resource}><span>${t(`status.wait.${resource}`)}</span><span class="numbers">${Math.round(part * 100)} %</span><${Meter} value=${part} label=${t(`status.wait.${resource}`)} /></div>`;
   })}`;
@@ -63,7 +64,7 @@ function StateLine({ name, state, word, about }) {
 export function Refusals() {
   const seen = look.value;
   if (!seen) return null;
-  const http = rowsOf(seen, "tis_http_requests_total", (labels) => labels.status >= "400" && `${labels.status} · ${labels.route === "(none)" ? t("status.unrouted") : labels.route}`);
+  const http = rowsOf(seen, "tis_http_requests_total", (labels) => labels.status >= "400" && !PROBES.includes(labels.route) && `${labels.status} · ${labels.route === "(none)" ? t("status.unrouted") : labels.route}`);
   const room = rowsOf(seen, "tis_admission_rejections_total", (labels) => t(`status.wait.${labels.reason}`));
   const media = rowsOf(seen, "tis_media_rejected_total", (labels) => labels.reason);
   const transport = rowsOf(seen, "tis_transport_refusals_total", (labels) => wordOr(`status.transport.${labels.reason}`, labels.reason));
@@ -80,7 +81,7 @@ export function Users() {
   const names = seen ? seen.by("tis_key_requests_total", "key").map(([name]) => name) : [];
   const of = (metric, key) => whole(seen.value(`tis_key_${metric}_total`, { key }));
   return html`<${Part} id="users" title=${t("status.users")} about=${t("status.since.start")}>
-    ${names.length ? html`<div class="scroll" tabindex="0" role="region" aria-label=${t("status.users")}><table class="table"><thead><tr><th scope="col">${t("status.key")}</th><th scope="col" class="number">${t("status.calls")}</th>
+    ${names.length ? html`<div class="scroll" tabindex="0" role="group" aria-label=${t("status.users")}><table class="table"><thead><tr><th scope="col">${t("status.key")}</th><th scope="col" class="number">${t("status.calls")}</th>
       <th scope="col" class="number">${t("status.prompt.tokens")}</th><th scope="col" class="number">${t("status.completion.tokens")}</th><th scope="col" class="number">${t("status.beyond")}</th></tr></thead>
       <tbody>${names.map((key) => html`<tr key=${key} data-key=${key}><td>${key === "anonymous" ? t("status.anonymous") : key}${usage?.key === key && key !== "anonymous" ? html` <span class="chip">${t("status.you")}</span>` : ""}</td>
         ${["requests", "prompt_tokens", "generated_tokens", "refused"].map((metric) => html`<td class="number" data-metric=${metric}>${of(metric, key)}</td>`)}</tr>`)}</tbody></table></div>` : html`<p class="soft">${t(refused.value.has("metrics") ? "status.users.unseen" : "status.users.none")}</p>`}
@@ -126,6 +127,6 @@ function rowsOf(seen, metric, labelOf) {
 
 function Counts({ title, rows, none, kind }) {
   const most = rows[0]?.[1] ?? 1;
-  return html`<div class="counts"><h4>${title}</h4>${rows.length ? html`<ul>${rows.slice(0, MAX_ROWS).map(([label, count]) => html`<li key=${label}><span class="one-line" title=${label}>${label}</span><span class="numbers">${whole(count)}</span>
+  return html`<div class="counts"><h3>${title}</h3>${rows.length ? html`<ul>${rows.slice(0, MAX_ROWS).map(([label, count]) => html`<li key=${label}><span class="one-line" title=${label}>${label}</span><span class="numbers">${whole(count)}</span>
     <span class="count-bar ${kind}" aria-hidden="true" style=${{ transform: `scaleX(${count / most})` }}></span></li>`)}</ul>${rows.length > MAX_ROWS ? html`<p class="soft small">${t("status.and.more", { number: rows.length - MAX_ROWS })}</p>` : ""}` : html`<p class="soft small">${none}</p>`}</div>`;
 }

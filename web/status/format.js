@@ -7,10 +7,16 @@ export const NONE = "–";
 /** "61 ms", "1.24 s", "3 min 20 s". */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return NONE;
+  if (seconds === 0) return "0 ms";
   if (seconds < 0.00995) return `${formatNumber(seconds * 1000, 1)} ms`;
   if (seconds < 0.9995) return `${formatNumber(seconds * 1000)} ms`;
   if (seconds < 10) return `${formatNumber(seconds, 2)} s`;
   return formatSeconds(seconds);
+}
+
+/** Whole seconds, for what lasts. */
+export function since(seconds) {
+  return seconds < 59.5 ? `${formatNumber(seconds)} s` : formatSeconds(seconds);
 }
 
 /** "0.4", "12.3", "412", "12.4K". */

@@ -31,13 +31,18 @@ export const recent = computed(() => {
   void look.value;
   return (name, shares) => history.recent(name, shares);
 });
-export const late = computed(() => recent.value("tis_event_loop_lag_seconds", [0.99]).values[0]);
+/** The start itself has long pauses, which say nothing of now. */
+export const late = computed(() => {
+  const { values, isOld } = recent.value("tis_event_loop_lag_seconds", [0.99]);
+  return isOld ? null : values[0];
+});
 export const headline = computed(() => headlineOf({ link: link.value, health: health.value, ready: ready.value, look: look.value, late: late.value }));
 
 let timer = null;
 let round = 0;
 let asking = false;
 let hasAskedForKey = false;
+let heldBefore = "";
 
 export function start() {
   document.addEventListener("visibilitychange", wake);
@@ -71,10 +76,14 @@ async function lookOnce() {
 }
 
 async function lookAtAll() {
-  const seldom = Object.keys(SELDOM).filter((path) => round % SELDOM[path] === 0 || !(path in answers.value));
+  const held = `${keyOf("api")} ${keyOf("admin")}`;
+  if (held !== heldBefore) refused.value = new Set();
+  heldBefore = held;
+  const may = (path) => !refused.value.has(path); // not again before there is another key
+  const seldom = Object.keys(SELDOM).filter((path) => may(path) && (round % SELDOM[path] === 0 || !(path in answers.value)));
   round += 1;
-  const [metrics, ...others] = await Promise.all(["metrics", "health", "ready", ...seldom].map(lookAt));
-  const found = Object.fromEntries(others.map((one) => [one.path, one]));
+  const asked = await Promise.all([...["metrics"].filter(may), "health", "ready", ...seldom].map(lookAt));
+  const found = Object.fromEntries(asked.map((one) => [one.path, one]));
   const isLost = found.health.error?.isUnreachable ?? false;
   batch(() => {
     link.value = isLost ? "lost" : "live";
@@ -82,20 +91,15 @@ async function lookAtAll() {
     lastAt.value = Date.now();
     health.value = bodyOf(found.health) ?? health.value;
     ready.value = bodyOf(found.ready) ?? ready.value;
-    if (metrics.body !== undefined) {
-      const seen = parseMetrics(metrics.body, Date.now());
+    if (found.metrics?.body !== undefined) {
+      const seen = parseMetrics(found.metrics.body, Date.now());
       points.value = history.add(seen);
       look.value = seen;
     }
     const known = seldom.filter((path) => found[path].body !== undefined);
     if (known.length) answers.value = { ...answers.value, ...Object.fromEntries(known.map((path) => [path, found[path].body])) };
-    const all = [metrics, ...others];
-    const now = new Set(refused.value);
-    for (const one of all) {
-      if (one.error && [401, 403].includes(one.error.status)) now.add(one.path);
-      else now.delete(one.path);
-    }
-    if (now.size !== refused.value.size || [...now].some((path) => !refused.value.has(path))) refused.value = now;
+    const denied = asked.filter((one) => [401, 403].includes(one.error?.status)).map((one) => one.path);
+    if (denied.length) refused.value = new Set([...refused.value, ...denied]);
   });
   if (refused.value.size && !hasAskedForKey) {
     hasAskedForKey = true;

@@ -2,10 +2,10 @@
 
 import { eventsOf } from "../app/event_stream.js";
 import { html, signal } from "../app/view.js";
-import { t } from "../app/words.js";
+import { formatShort, t } from "../app/words.js";
 import { Badge, Button, Dialog, Meter, Note, toast } from "../design/components.js";
 import { callAsAdmin } from "./as_admin.js";
-import { amount, duration, memory, NONE, percent, whole } from "./format.js";
+import { amount, memory, NONE, percent, since, whole } from "./format.js";
 import { answers, health, link, look, lookAgain } from "./live.js";
 import { Facts } from "./part.js";
 import { rateBetween } from "./quantiles.js";
@@ -39,25 +39,25 @@ function Model({ id, known, status }) {
   const isBusy = BUSY.includes(state) || Boolean(action && !action.error);
   const progress = action?.progress ?? status?.progress ?? null;
   const room = seen?.value("tis_kv_cache_tokens", labels);
+  const waiting = seen?.value("tis_num_requests_waiting", labels);
+  const used = seen?.value("tis_kv_cache_usage_perc", labels);
   const facts = [
-    ["status.memory", memory(status?.memoryBytes ?? seen?.value("tis_model_memory_bytes", labels))],
-    ["status.running", whole(seen?.value("tis_num_requests_running", labels))],
-    ["status.waiting", whole(seen?.value("tis_num_requests_waiting", labels))],
+    ["status.running", waiting ? t("status.running.waiting", { running: whole(seen.value("tis_num_requests_running", labels)), waiting: whole(waiting) }) : whole(seen?.value("tis_num_requests_running", labels))],
+    ["status.memory", memory((status?.memoryBytes ?? seen?.value("tis_model_memory_bytes", labels)) || null)],
     ["status.speed", amount(rates[id])],
-    ["status.idle", status && status.idleSeconds !== null ? duration(status.idleSeconds) : NONE],
-    ["status.context", known?.max_model_len ? whole(known.max_model_len) : NONE],
-    ["status.cache.room", room ? whole(room) : NONE],
-    ["status.cache.use", room ? percent(seen.value("tis_kv_cache_usage_perc", labels)) : NONE],
+    ["status.idle", status && status.idleSeconds !== null ? since(status.idleSeconds) : NONE],
   ];
   return html`<article class="card model" aria-label=${id} data-model=${id}>
     <header><h3 class="grow one-line" title=${id}>${id}</h3><${Badge} kind=${STATES[state]} icon=${isBusy ? "loader-circle" : undefined} spin=${isBusy}>${t(`status.state.${state}`)}<//></header>
     ${known?.parent && html`<p class="soft small">${t("status.adapter.of", { model: known.parent })}</p>`}
-    <p class="capabilities">${(known?.capabilities ?? []).map((name) => html`<span class="chip">${t(`status.can.${name}`)}</span>`)}</p>
-    ${isBusy && state !== "unloading" && html`<div class="loading"><${Meter} value=${progress ?? 0} label=${t("status.load.progress", { model: id })} />
+    <p class="capabilities">${(known?.capabilities ?? []).map((name) => html`<span class="chip">${t(`status.can.${name}`)}</span>`)}
+      ${known?.max_model_len ? html`<span class="chip numbers">${t("status.context", { tokens: formatShort(known.max_model_len) })}</span>` : ""}</p>
+    ${isBusy && state !== "unloading" && html`<div class=${progress === null ? "loading unknown" : "loading"}><${Meter} value=${progress ?? 0} label=${t("status.load.progress", { model: id })} />
       <span class="soft small numbers">${[action?.stage ?? status?.stage ?? t("status.load.begins"), progress === null ? "" : percent(progress)].filter(Boolean).join(" · ")}</span></div>`}
     ${status?.error && html`<${Note} kind="bad">${status.error}<//>`}
-    ${action?.error && html`<${Note} kind="warn" role="alert">${action.error}<//>`}
+    ${action?.error && html`<${Note} kind="warn" role="alert"><div class="row"><span class="grow">${action.error}</span><${Button} small kind="quiet" icon="x" label=${t("close")} onClick=${() => set(id, null)} /></div><//>`}
     <${Facts} facts=${facts} />
+    ${room ? html`<div class="gauge small"><span class="soft">${t("status.cache.of", { room: formatShort(room) })}</span><span class="numbers">${percent(used)}</span><${Meter} value=${used} label=${t("status.cache.full")} /></div>` : ""}
     ${!known?.parent && html`<footer>${state === "ready"
       ? html`<${Button} small icon="power" disabled=${isBusy || link.value !== "live"} onClick=${() => { leaving.value = id; }}>${t("status.unload")}<//>`
       : html`<${Button} small icon="play" disabled=${isBusy || link.value !== "live"} onClick=${() => load(id)}>${t("status.load")}<//>`}</footer>`}
@@ -96,7 +96,7 @@ async function act(id, work) {
     await work();
     set(id, null);
   } catch (fault) {
-    set(id, { error: fault.code === "model_in_use" ? t("status.in.use", { model: id }) : fault.isUnreachable ? t("status.is.lost") : fault.message });
+    set(id, { error: fault.code === "model_in_use" ? t("status.in.use", { model: id }) : fault.isUnreachable || fault instanceof TypeError ? t("status.is.lost") : fault.message });
   }
   lookAgain();
 }

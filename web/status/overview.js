@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../app/view.js";
 import { t } from "../app/words.js";
 import { Button, Icon } from "../design/components.js";
 import { waitsOf } from "./headline.js";
-import { amount, duration, whole } from "./format.js";
+import { amount, duration, since, whole } from "./format.js";
 import { now } from "../app/shell.js";
 import { answers, giveKey, headline, lastAt, link, look, paused, points, recent, refused } from "./live.js";
 
@@ -17,11 +17,11 @@ export function Headline() {
   const [spoken, setSpoken] = useState("");
   // Numbers in the sentence change all the time; a screen reader hears of a change of state alone.
   useEffect(() => { setSpoken(sentence); document.title = `${t(`status.short.${kind}`)} · ${t("page.status")}`; }, [told]);
-  const since = answers.value["v1/usage"]?.since;
+  const began = answers.value["v1/usage"]?.since;
   const about = [
     answers.value.version && t("status.version", { version: answers.value.version.version }),
-    since && t("status.up", { time: duration(Math.max(0, now.value / 1000 - since)) }),
-    link.value === "lost" && lastAt.value ? t("status.last.seen", { time: duration(Math.max(0, (now.value - lastAt.value) / 1000)) }) : t(paused.value ? "status.paused" : "status.every"),
+    began && t("status.up", { time: since(Math.max(0, now.value / 1000 - began)) }),
+    link.value === "lost" && lastAt.value ? t("status.last.seen", { time: since(Math.max(0, (now.value - lastAt.value) / 1000)) }) : t(paused.value ? "status.paused" : "status.every"),
   ].filter(Boolean);
   const isSpinning = kind === "info" || link.value === "lost";
   return html`<header class="headline ${kind}">
@@ -51,11 +51,11 @@ export function Tiles() {
     <${Tile} name="running" value=${whole(seen?.value("tis_num_requests_running"))} about=${stages.length ? stages.map(([stage, count]) => `${whole(count)} ${t(`status.stage.of.${stage}`)}`).join(", ") : t("status.no.stages")} />
     <${Tile} name="waiting" value=${seen ? whole(waiting) : whole(null)} kind=${waiting ? "warn" : ""} about=${waits.length ? waits.map(([reason, count]) => `${whole(count)} ${t(`status.wait.${reason}`)}`).join(", ") : t("status.nothing.waits")} />
     <${Tile} name="speed" value=${amount(point?.generated)} about=${t("status.prompt.rate", { rate: amount(point?.prompt) })} />
-    <${Tile} name="first.token" value=${duration(first.values[0])} about=${t(first.isOld ? "status.p95.ever" : "status.p95.minute", { value: duration(first.values[1]) })} />
-    <${Tile} name="gap" value=${duration(gap.values[0])} about=${t(gap.isOld ? "status.p95.ever" : "status.p95.minute", { value: duration(gap.values[1]) })} />
+    <${Tile} name="first.token" label=${t("status.first.token.p50")} value=${duration(first.values[0])} about=${t(first.isOld ? "status.p95.ever" : "status.p95.minute", { value: duration(first.values[1]) })} />
+    <${Tile} name="gap" label=${t("status.gap.p50")} value=${duration(gap.values[0])} about=${t(gap.isOld ? "status.p95.ever" : "status.p95.minute", { value: duration(gap.values[1]) })} />
   </section>`;
 }
 
-function Tile({ name, value, about, kind = "" }) {
-  return html`<div class="tile ${kind}" data-tile=${name}><div class="tile-label">${t(`status.${name}`)}</div><div class="tile-value numbers">${value}</div><div class="tile-about numbers">${about}</div></div>`;
+function Tile({ name, label = t(`status.${name}`), value, about, kind = "" }) {
+  return html`<div class="tile ${kind}" data-tile=${name}><div class="tile-label">${label}</div><div class="tile-value numbers">${value}</div><div class="tile-about numbers">${about}</div></div>`;
 }

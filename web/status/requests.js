@@ -59,7 +59,7 @@ function Trace({ request }) {
     ["status.took", duration(spanOf(request))],
     ["status.id", html`<span class="mono">${request.id}</span>`],
   ].filter(([, value]) => value !== null);
-  return html`<${Dialog} wide title=${`${request.method} ${request.route}`} onClose=${() => { opened.value = null; }}>
+  return html`<${Dialog} wide title=${`${request.method} ${request.route.replace(/:path\}/g, "}")}`} onClose=${() => { opened.value = null; }}>
     <div class="stack trace"><${TimeLine} request=${request} />
       <${Facts} wide facts=${facts} />
       <p class="soft small"><${Icon} name="eye-off" /> ${t("status.no.content")}</p></div>
@@ -68,7 +68,7 @@ function Trace({ request }) {
 
 /** "/v1" says nothing where all have it. */
 function shortRoute(route) {
-  return route === "(none)" ? t("status.unrouted") : route.replace(/^\/v1\//, "");
+  return route === "(none)" ? t("status.unrouted") : route.replace(/^\/v1\//, "").replace(/:path\}/g, "}");
 }
 
 function clock(seconds) {
