@@ -2,7 +2,7 @@
 
 import { batch, signal } from "../app/view.js";
 import { conversationHash, goTo } from "./address.js";
-import { addMessages, conversations, messageOf, messagesById, newId, newMessage, saveMessage, showMessage } from "./conversations.js";
+import { addMessages, addressIdOf, conversations, messageOf, messagesById, newId, newMessage, saveMessage, showMessage } from "./conversations.js";
 import { AnswerRun, isRunning, newAnswer } from "./answers/run_answer.js";
 import { chatRequestOf, responseRequestOf } from "./request.js";
 import { announce } from "./tabs.js";
@@ -29,7 +29,7 @@ export async function send(conversation, parentId, { text, attachments = [] }) {
   const answered = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
   const stored = await addMessages(conversation, [question, answered]);
   begin(stored, answered);
-  goTo(conversationHash(stored.id, answered.answer.sessionId), { replace: true });
+  goTo(conversationHash(addressIdOf(stored), answered.answer.sessionId), { replace: true });
 }
 
 /** Asks the same question again: a branch beside the answer. */
@@ -37,7 +37,7 @@ export async function regenerate(conversation, message) {
   const again = newMessage(conversation, "assistant", message.parentId, { answer: freshAnswer(conversation) });
   await addMessages(conversation, [again]);
   begin(conversation, again);
-  goTo(conversationHash(conversation.id, again.answer.sessionId), { replace: true });
+  goTo(conversationHash(addressIdOf(conversation), again.answer.sessionId), { replace: true });
 }
 
 /** Another wording of a question: a branch beside it. */
@@ -52,7 +52,7 @@ export function continueAnswer(conversation, message) {
   const next = { ...message, answer };
   showMessage(next);
   begin(conversation, next);
-  goTo(conversationHash(conversation.id, answer.sessionId), { replace: true });
+  goTo(conversationHash(addressIdOf(conversation), answer.sessionId), { replace: true });
 }
 
 /** Reads on an answer whose connection was given up. */

@@ -6,7 +6,7 @@ import { t } from "../app/words.js";
 import { changeConversation, conversations, deleteConversation } from "./conversations.js";
 import { exportConversation } from "./exporting.js";
 import { sharing } from "./share.js";
-import { keepInBrowser, keepOnServer } from "./server_copy.js";
+import { keepInBrowser, keepOnServer, renameOnServer } from "./server_copy.js";
 
 export const renaming = signal("");
 export const deleting = signal("");
@@ -39,7 +39,9 @@ export function Renaming({ conversation }) {
     const title = ref.current.value.trim().slice(0, MAX_TITLE);
     if (renaming.peek() !== conversation.id) return;
     renaming.value = "";
-    if (title && title !== conversation.title) changeConversation(conversation.id, { title });
+    if (!title || title === conversation.title) return;
+    changeConversation(conversation.id, { title });
+    renameOnServer({ ...conversation, title });
   };
   const onKey = (event) => {
     if (event.key === "Enter") finish();
