@@ -155,14 +155,22 @@ export function saveMessage(message) {
   return writeUnless("messages", message, isFurther);
 }
 
+/** Called with a conversation of which another branch is shown, or a part is gone. */
+export const pathListeners = new Set();
+
 /** Shows the branch that has this message. */
-export function selectMessage(message) {
+export async function selectMessage(message) {
   const conversation = conversations.peek().find((one) => one.id === message.conversationId);
-  return changeConversation(conversation.id, { selected: selecting(conversation.selected, message) });
+  await changeConversation(conversation.id, { selected: selecting(conversation.selected, message) });
+  for (const listener of pathListeners) listener(conversation);
 }
+
+/** Called with the ids of messages that are deleted. */
+export const messagesDeleted = new Set();
 
 export async function deleteMessage(message) {
   const ids = branchOf(tree.peek(), message.id);
+  for (const listener of messagesDeleted) listener(ids);
   const blobs = ids.flatMap((id) => messageOf(id).attachments.map((one) => one.blobId)).filter(Boolean);
   batch(() => {
     ids.forEach((id) => held.delete(id));
@@ -171,7 +179,9 @@ export async function deleteMessage(message) {
   await deleteAll("messages", ids);
   await deleteAll("blobs", blobs);
   const conversation = conversations.peek().find((one) => one.id === message.conversationId);
-  if (conversation) await changeConversation(conversation.id, { rootIds: conversation.rootIds.filter((id) => !ids.includes(id)) });
+  if (!conversation) return;
+  await changeConversation(conversation.id, { rootIds: conversation.rootIds.filter((id) => !ids.includes(id)) });
+  for (const listener of pathListeners) listener(conversation);
 }
 
 /** Called with a conversation that is deleted. */
@@ -183,6 +193,7 @@ export async function deleteConversation(id) {
   if (current.peek()?.id === id) goTo("#/");
   conversations.value = conversations.peek().filter((one) => one.id !== id);
   for (const listener of deleted) listener(conversation);
+  for (const listener of messagesDeleted) listener(messages.map((one) => one.id));
   await deleteAll("messages", messages.map((one) => one.id));
   await deleteAll("blobs", messages.flatMap((one) => one.attachments.map((attachment) => attachment.blobId)).filter(Boolean));
   await deleteAll("conversations", [id]);

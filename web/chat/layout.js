@@ -14,7 +14,7 @@ import { EmptyState } from "./empty.js";
 import { onShortcut } from "./shortcuts.js";
 import { ModelPicker } from "./models/model_picker.js";
 import { SettingsDrawer } from "./settings/settings_drawer.js";
-import { ConversationMenu, DeleteDialog } from "./conversation_menu.js";
+import { ConversationMenu, DeleteDialog, RenameDialog } from "./conversation_menu.js";
 import { EnlargedPicture } from "./attachments_view.js";
 import { openFromServer } from "./server_copy.js";
 import { ShareDialog } from "./share.js";
@@ -63,7 +63,7 @@ export function ChatPage() {
       <main class="chat-main" id="content" tabindex="-1"><h1 class="visually-hidden">${title}</h1><${Content} conversation=${conversation} /></main>
     </div>
     ${settingsOpen.value && conversation && html`<${SettingsDrawer} conversation=${conversation} onChange=${changeSettings} onClose=${() => { settingsOpen.value = false; }} />`}
-    <${ShareDialog} /><${DeleteDialog} /><${EnlargedPicture} /><${Announcements} />
+    <${ShareDialog} /><${DeleteDialog} /><${RenameDialog} /><${EnlargedPicture} /><${Announcements} />
   </div>`;
 }
 

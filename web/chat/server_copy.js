@@ -6,7 +6,7 @@ import { t } from "../app/words.js";
 import { conversationHash, goTo } from "./address.js";
 import { onAnswered } from "./answering.js";
 import { isRunning } from "./answers/run_answer.js";
-import { addServerMessages, changeConversation, conversations, deleted, takeConversation } from "./conversations.js";
+import { addServerMessages, changeConversation, conversations, deleted, pathListeners, takeConversation } from "./conversations.js";
 import { chatRequestOf } from "./request.js";
 import { contentOf, messagesOf } from "./server_items.js";
 import { readMessagesOf, writeAll } from "./storage.js";
@@ -106,7 +106,7 @@ async function push(conversation) {
 /** One change at a time, or two would add the same. */
 let pushing = Promise.resolve();
 
-export function pushSoon(id) {
+function pushSoon(id) {
   pushing = pushing.then(async () => {
     const conversation = find(id);
     if (conversation?.place !== "server") return;
@@ -132,7 +132,8 @@ export async function renameOnServer(conversation) {
   await call(`v1/conversations/${conversation.serverId}`, { method: "POST", json: { metadata: { app: "tis-chat", title: conversation.title.slice(0, 500) } } }).catch(() => {});
 }
 
-onAnswered((conversation) => { if (conversation.place === "server") pushSoon(conversation.id); });
+onAnswered((conversation) => pushSoon(conversation.id));
+pathListeners.add((conversation) => pushSoon(conversation.id));
 deleted.add((conversation) => {
   if (conversation.place === "server") call(`v1/conversations/${conversation.serverId}`, { method: "DELETE" }).catch(() => {});
 });
