@@ -1,4 +1,4 @@
-"""A line to a server that a test can cut, as a network does: what runs through it is reset, and nothing new gets through."""
+"""A line to a server that a test can cut, as a network does: what runs through it ends, and nothing new gets by."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""A conversation: ask, stop, ask again, edit, branch, go on; many of them: search, rename, export, import, the server's copy."""
+"""A conversation: stop, ask again, edit, branch, go on; many of them: search, rename, export, import."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ from tests.serving import Served, served, settings_with
 _LONG = "A sentence that takes its time. " * 20
 _MARKDOWN = r"""# Ferries
 
-Some **bold** words, `code`, a [link](https://example.com/ferry), a [trap](javascript:alert(1)) and <img src=x onerror=alert(1)>.
+Some **bold** words, `code`, a [link](https://example.com/ferry), a [trap](javascript:alert(1))
+and <img src=x onerror=alert(1)>.
 
 | Port | Ships |
 |---|--:|
@@ -87,9 +88,7 @@ def test_stop_again_edit_and_branch(visitor: Visitor, server: Served) -> None:
 @pytest.mark.parametrize(
     ("size", "theme", "locale"), [("desktop", "light", "en-US"), ("phone", "dark", "id-ID")], ids=["desktop", "phone"]
 )
-def test_an_answer_is_set_well_and_safely(
-    visitor: Visitor, server: Served, size: str, theme: str, locale: str
-) -> None:
+def test_an_answer_is_set_well_and_safely(visitor: Visitor, server: Served, size: str, theme: str, locale: str) -> None:
     chat = ChatPage(visitor.open(server.url, size, theme, locale))
     chat.send(_MARKDOWN)
     chat.until_done()

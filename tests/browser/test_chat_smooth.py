@@ -15,8 +15,8 @@ _MAX_MILLISECONDS = 10
 _CHARACTERS_A_FRAME = 200 * 4 // 60
 _PART = """## Part {number}
 
-A paragraph with **bold words**, `code` and a [link](https://example.com/{number}), which goes on for a while, as the answers
-of models do when somebody asks them for more than they know.
+A paragraph with **bold words**, `code` and a [link](https://example.com/{number}), which goes on for a while, as the
+answers of models do when somebody asks them for more than they know.
 
 1. First, something about ships, and about how they are steered
 2. Second, something about ports
