@@ -59,7 +59,7 @@ export function ChatPage() {
     <div class="chat-body">
       ${sidebarOpen.value && !narrow.value && html`<${Sidebar} />`}
       ${sidebarOpen.value && narrow.value && html`<${SidebarDrawer} onClose=${closeDrawer} />`}
-      <main class="chat-main" id="content" tabindex="-1"><${Content} conversation=${conversation} /></main>
+      <main class="chat-main" id="content" tabindex="-1"><h1 class="visually-hidden">${title}</h1><${Content} conversation=${conversation} /></main>
     </div>
     ${settingsOpen.value && conversation && html`<${SettingsDrawer} conversation=${conversation} onChange=${changeSettings} onClose=${() => { settingsOpen.value = false; }} />`}
     <${ShareDialog} /><${DeleteDialog} /><${EnlargedPicture} /><${Announcements} />

@@ -1,0 +1,146 @@
+"""An answer goes on after a reload, in a second tab, on another device, without the network, and after kill -9."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage, recorded_text
+from tests.browser.conftest import Visitor
+from tests.browser.page_watch import require_accessible
+from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
+
+# The lost connections that these tests make are errors of the console; what the page does about them is tested.
+_LOST = ("ERR_", "net::", "Failed to load resource")
+_LINE = "".join(f"Word {number} of a long line that the server repeats, one character at a time. " for number in range(4))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with served(settings_with(model_repo_id="echo?tokens_per_second=60")) as server:
+        yield server
+
+
+def test_an_answer_goes_on_after_a_reload_and_in_a_second_tab(visitor: Visitor, server: Served) -> None:
+    chat = ChatPage(visitor.open(server.url))
+    chat.send(_LINE)
+    chat.until_text("Word 0")
+    other = ChatPage(chat.page.context.new_page())
+    other.page.goto(chat.page.url)
+    other.until_text("Word 0")
+    chat.page.reload()
+    chat.until_text("Word 1")
+    other.until_text("Word 1")
+    session_id = chat.session_id
+    chat.until_done()
+    other.until_done()
+    expect(chat.text).to_have_text(_LINE.strip())
+    expect(other.text).to_have_text(_LINE.strip())
+    assert chat.stored_answer(session_id)["text"] == recorded_text(server.url, session_id) == _LINE.strip()
+    expect(chat.answer.locator(".answer-stats")).to_contain_text("tokens")
+
+
+def test_a_second_tab_sees_a_question_at_once_and_can_stop_its_answer(visitor: Visitor, server: Served) -> None:
+    chat = ChatPage(visitor.open(server.url))
+    chat.send("One")
+    chat.until_done()
+    other = ChatPage(chat.page.context.new_page())
+    other.page.goto(chat.page.url)
+    other.until_done()
+    chat.send(_LINE)
+    other.until_text("Word 0")
+    other.page.get_by_role("button", name="Stop").click()
+    for one in (chat, other):
+        one.until_done()
+        expect(one.answer).to_contain_text("Stopped")
+    assert chat.text.inner_text() == other.text.inner_text() != _LINE
+
+
+def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor, server: Served) -> None:
+    visitor.expected = _LOST
+    chat = ChatPage(visitor.open(server.url, "phone", "dark", "id-ID"))
+    chat.send(_LINE)
+    chat.until_text("Word 0")
+    chat.page.context.set_offline(True)
+    note = chat.answer.locator(".reconnecting")
+    expect(note).to_contain_text("Menyambungkan kembali")
+    expect(note).to_contain_text("percobaan ke-")
+    visitor.picture(chat.page, "chat-reconnecting-phone-dark-id")
+    chat.page.context.set_offline(False)
+    chat.until_done()
+    expect(chat.text).to_have_text(_LINE.strip())
+
+
+def test_kill_9_in_mid_answer_loses_nothing(visitor: Visitor, tmp_path: Path) -> None:
+    visitor.expected = _LOST
+    variables = {
+        "PORT": str(free_port()),
+        "MODEL_REPO_ID": "echo?tokens_per_second=60",
+        "PERSIST_SESSIONS": "1",
+        "SESSIONS_DB_PATH": str(tmp_path / "sessions.db"),
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'tis.db'}",
+    }
+    with server_process(**variables) as first:
+        wait_until_live(first.url, 60)
+        chat = ChatPage(visitor.open(first.url))
+        chat.send(_LINE)
+        other = ChatPage(chat.page.context.new_page())
+        other.page.goto(chat.page.url)
+        other.until_text("Word 0")
+        first.popen.kill()
+        first.popen.wait()
+        for one in (chat, other):
+            expect(one.answer.locator(".reconnecting")).to_contain_text("Reconnecting")
+        visitor.picture(chat.page, "chat-reconnecting-desktop")
+        require_accessible(chat.page)
+    session_id = chat.session_id
+    with server_process(**variables) as second:
+        for one in (chat, other):
+            one.until_done(60_000)
+            expect(one.text).to_have_text(_LINE.strip())
+        text = recorded_text(second.url, session_id)
+        assert chat.stored_answer(session_id)["text"] == text == _LINE.strip()
+
+
+def test_a_link_shows_the_answer_to_others_who_have_no_key(visitor: Visitor) -> None:
+    settings = settings_with(model_repo_id="echo?tokens_per_second=60", api_keys=["test-key-of-the-owner"])
+    visitor.expected = ("401",)
+    with served(settings) as server:
+        chat = ChatPage(visitor.open(server.url))
+        chat.send(_LINE)
+        chat.page.get_by_role("textbox", name="API key").fill("test-key-of-the-owner")
+        chat.page.get_by_role("button", name="Use this key").click()
+        chat.until_text("Word 0")
+        chat.page.get_by_role("button", name="More", exact=True).first.click()
+        chat.page.get_by_role("menuitem", name="Share").click()
+        link = chat.page.get_by_label("Link").input_value()
+        require_accessible(chat.page)
+        visitor.picture(chat.page, "chat-share")
+        watcher = ChatPage(visitor.open(link, "phone"))
+        watcher.until_text("Word 1")
+        expect(watcher.questions.first).to_contain_text("Word 0 of a long line")
+        expect(watcher.page.locator("textarea")).to_have_count(0)
+        expect(watcher.text).to_have_text(_LINE.strip())
+        require_accessible(watcher.page)
+        visitor.picture(watcher.page, "chat-watch-phone")
+
+
+def test_an_answer_that_the_server_has_forgotten_is_kept_and_can_go_on(visitor: Visitor) -> None:
+    visitor.expected = _LOST
+    port = str(free_port())
+    with server_process(PORT=port, MODEL_REPO_ID="echo?tokens_per_second=60") as first:
+        wait_until_live(first.url, 60)
+        chat = ChatPage(visitor.open(first.url))
+        chat.send(_LINE)
+        chat.until_text("Word 0")
+    with server_process(PORT=port, MODEL_REPO_ID="echo") as second:
+        wait_until_live(second.url, 60)
+        expect(chat.answer).to_contain_text("does not have this answer any more", timeout=30_000)
+        assert re.match("Word 0", chat.text.inner_text())
+        before = chat.text.inner_text()
+        chat.page.get_by_role("button", name="Continue").click()
+        chat.until_done()
+        assert chat.text.inner_text().startswith(before)
+        assert len(chat.text.inner_text()) > len(before)
