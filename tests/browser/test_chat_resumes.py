@@ -14,7 +14,9 @@ from tests.serving import Served, free_port, served, server_process, settings_wi
 
 # The lost connections that these tests make are errors of the console; what the page does about them is tested.
 _LOST = ("ERR_", "net::", "Failed to load resource")
-_LINE = "".join(f"Word {number} of a long line that the server repeats, one character at a time. " for number in range(4))
+_LINE = "".join(
+    f"Word {number} of a long line that the server repeats, one character at a time. " for number in range(4)
+)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ export function Microphone({ onRecorded, onCancel, onError }) {
     const levels = new Array(NUM_BARS).fill(0);
     const draw = (time) => {
       frame = requestAnimationFrame(draw);
-      if (!recording.current || time - shownAt < 60) return;
+      if (!recording.current || !bars.current || time - shownAt < 60) return;
       shownAt = time;
       levels.push(recording.current.level());
       levels.shift();
@@ -41,7 +41,7 @@ export function Microphone({ onRecorded, onCancel, onError }) {
     };
   }, []);
   const isOpen = seconds !== null;
-  useEffect(() => { if (isOpen) bars.current.parentElement.querySelector(".primary").focus(); }, [isOpen]);
+  useEffect(() => { if (isOpen) bars.current?.parentElement.querySelector(".primary").focus(); }, [isOpen]);
   const finish = async () => {
     const one = recording.current;
     recording.current = null;
