@@ -131,12 +131,12 @@ def test_the_camera_takes_a_picture(visitor: Visitor, demo_chat: DemoChat) -> No
 def test_devices_that_cannot_be_used_are_explained(visitor: Visitor, demo_chat: DemoChat) -> None:
     page = visitor.open(demo_chat.url)
     page.evaluate(
-        "() => { navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotAllowedError'); }; }"
+        "() => { navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotAllowedError'); } }"
     )
     page.get_by_role("button", name="Speak", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("This page may not use the microphone.")
     page.evaluate(
-        "() => { navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotFoundError'); }; }"
+        "() => { navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotFoundError'); } }"
     )
     page.get_by_role("button", name="Attach").click()
     page.get_by_role("menuitem", name="Camera").click()
