@@ -125,6 +125,7 @@ export default {
   "composer.name": "Message",
   "composer.field": "Your message",
   "composer.placeholder": "Ask anything, or drop a file here",
+  "composer.placeholder.short": "Ask anything",
   "composer.hint": "Shift + Enter for a new line",
   "composer.send": "Send",
   "composer.stop": "Stop",

@@ -125,6 +125,7 @@ export default {
   "composer.name": "Pesan",
   "composer.field": "Pesan Anda",
   "composer.placeholder": "Tanyakan apa saja, atau jatuhkan berkas di sini",
+  "composer.placeholder.short": "Tanyakan apa saja",
   "composer.hint": "Shift + Enter untuk baris baru",
   "composer.send": "Kirim",
   "composer.stop": "Hentikan",

@@ -136,7 +136,7 @@ export function Composer({ conversation, running, onSend, onStop }) {
       <${Button} small icon="x" kind="quiet" label=${t("close")} onClick=${() => setErrors([])} /></div><//>`}
     <form class="composer-box" onSubmit=${(event) => { event.preventDefault(); send(); }} aria-label=${t("composer.name")}>
       <${Chips} attachments=${attachments} pending=${pending} problemOf=${problemOf} onRemove=${remove} onTranscribe=${onTranscribe} />
-      <textarea ref=${field} class="composer-field" rows="1" value=${text} placeholder=${t("composer.placeholder")} aria-label=${t("composer.field")} enterkeyhint=${isTouch() ? "enter" : "send"}
+      <textarea ref=${field} class="composer-field" rows="1" value=${text} placeholder=${t(isTouch() ? "composer.placeholder.short" : "composer.placeholder")} aria-label=${t("composer.field")} enterkeyhint=${isTouch() ? "enter" : "send"}
         disabled=${mode === "listening"} onInput=${(event) => setText(event.target.value)} onKeyDown=${onKey} onPaste=${onPaste}></textarea>
       ${mode === "recording" && html`<${Microphone} onRecorded=${onRecorded} onCancel=${() => setMode("writing")} onError=${(message) => { setMode("writing"); setError(message); }} />`}
       ${mode === "listening" && html`<${Listening} onCancel=${() => listening.current?.abort()} />`}

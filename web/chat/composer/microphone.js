@@ -19,7 +19,7 @@ export function Microphone({ onRecorded, onCancel, onError }) {
     const levels = new Array(NUM_BARS).fill(0);
     const draw = (time) => {
       frame = requestAnimationFrame(draw);
-      if (!recording.current || time - shownAt < 60) return;
+      if (!recording.current || !bars.current || time - shownAt < 60) return;
       shownAt = time;
       levels.push(recording.current.level());
       levels.shift();
@@ -40,6 +40,8 @@ export function Microphone({ onRecorded, onCancel, onError }) {
       recording.current?.cancel();
     };
   }, []);
+  const isOpen = seconds !== null;
+  useEffect(() => { if (isOpen) bars.current?.parentElement.querySelector(".primary").focus(); }, [isOpen]);
   const finish = async () => {
     const one = recording.current;
     recording.current = null;
@@ -53,7 +55,7 @@ export function Microphone({ onRecorded, onCancel, onError }) {
     <span class="recording-dot" aria-hidden="true"></span>
     <span class="numbers soft" role="timer">${seconds === null ? t("mic.opening") : formatSeconds(seconds)}</span>
     <div class="levels grow" ref=${bars} role="img" aria-label=${t("mic.level")}>${Array.from({ length: NUM_BARS }, () => html`<span></span>`)}</div>
-    <${Button} kind="primary" icon="check" disabled=${seconds === null} onClick=${finish} autofocus>${t("mic.done")}<//>
+    <${Button} kind="primary" icon="check" disabled=${!isOpen} onClick=${finish}>${t("mic.done")}<//>
   </div>`;
 }
 
