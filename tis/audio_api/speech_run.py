@@ -10,9 +10,11 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from tis.admission.ticket import Ticket
 from tis.audio_api.interrupted_answer import InterruptedAnswer
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.speech_log import SpeechLog
 from tis.audio_api.speech_spec import OtherSpeech, SpeechSpec
 from tis.audio_api.spoken_file import SoundPart, spoken_file
@@ -20,7 +22,7 @@ from tis.cancellation import Cancelled, race_cancel
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.voice_request import num_audio_tokens
-from tis.errors import ServiceError
+from tis.errors import ServiceError, Unavailable
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 from tis.openai_api.wire.chat_writer import error_event
@@ -39,7 +41,10 @@ class SpeechRun:
     def __init__(self, spec: SpeechSpec, services: Services, ticket: Ticket | None = None) -> None:
         """Without a ticket it continues what another process began."""
         self.is_waiting_to_resume = False
-        self.request = spec.to_json()
+        self._work = sound_span("speech", spec.model_id, spec.traceparent)
+        if ticket:
+            self._work.begin()
+        self.request = replace(spec, traceparent=self.traceparent).to_json()
         self._spec = spec
         self._services = services
         self._ticket = ticket
@@ -60,6 +65,10 @@ class SpeechRun:
         return self._log.is_over
 
     @property
+    def traceparent(self) -> str:
+        return self._work.traceparent
+
+    @property
     def outcome(self) -> Status:
         return self._log.outcome
 
@@ -78,21 +87,29 @@ class SpeechRun:
         if self._ticket is None:
             self._ticket = self._services.admission.resumed_ticket()
             self._ticket.begin_run()
+            self._work.resume(self._services.tracer)
         num_samples, cancelled = 0, False
         try:
             if not is_new:
                 await race_cancel(self._cancelled.wait(), self._require_same_model())
-            async with aclosing(spoken_file(self._spec, self._services.engine, self._ticket, self._cancelled)) as parts:
+            spoken = spoken_file(self._spec, self._services.engine, self._ticket, self._cancelled, self._work.span)
+            async with aclosing(spoken) as parts:
                 async for part in self._unsent(parts):
                     num_samples = part.num_samples
                     if blocks := self._log.add_sound(part.data, num_samples):
                         yield blocks
         except Cancelled:
             cancelled = True
+        except BaseException as fault:
+            if not (isinstance(fault, Unavailable) and self.is_waiting_to_resume):  # else it is tried again
+                self._work.end(fault)
+            raise
         finally:
             self._ticket.end_run()
             self._ticket = None
         made = num_audio_tokens(max(num_samples, self._log.num_samples), self._spec.sample_rate)
+        self._work.span.set({"tis.run.outcome": "cancelled" if cancelled else "finished"})
+        self._work.end()
         yield self._log.add_end(self._spec.num_tokens, made, cancelled=cancelled)
 
     async def _require_same_model(self) -> None:

@@ -30,6 +30,7 @@ class SpeechSpec:
     seed: int
     form: SoundForm
     max_seconds: float
+    traceparent: str = ""  # of the span of the run, in the process that began it
 
     def to_json(self) -> bytes:
         return json.dumps({"kind": KIND, "version": _VERSION, **asdict(self)}, ensure_ascii=False).encode()

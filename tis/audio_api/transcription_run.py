@@ -6,11 +6,12 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tis.admission.ticket import Ticket
 from tis.audio_api.interrupted_answer import InterruptedAnswer
 from tis.audio_api.made_in_order import made_in_order
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.transcript_writer import TranscriptWriter
 from tis.audio_api.transcription_log import TranscriptionLog
 from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
@@ -18,7 +19,7 @@ from tis.cancellation import Cancelled, race_cancel
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.speech.heard import HeardWindow, HearingOptions, SpeechWindow
-from tis.errors import QueueFull, ServiceError
+from tis.errors import QueueFull, ServiceError, Unavailable
 from tis.media.audio.decoder import OpenedSound, SoundWanted, SoundWindow
 from tis.media.audio.protocol import BYTES_PER_SAMPLE
 from tis.observability.logs import log_exception
@@ -82,7 +83,10 @@ class TranscriptionRun:
         """`read_attachments`: of a run of another process, which has the file. `at_once`: windows."""
         self.is_waiting_to_resume = False
         self.attachments: Mapping[str, bytes] = {spec.file: file} if file else {}
-        self.request = spec.to_json()
+        self._work = sound_span("transcription", spec.model_id, spec.traceparent)
+        if ticket:
+            self._work.begin()
+        self.request = replace(spec, traceparent=self.traceparent).to_json()
         self._spec = spec
         self._engine, self._services = services.engine, services
         self._at_once = at_once
@@ -107,6 +111,10 @@ class TranscriptionRun:
         return self._log.is_over
 
     @property
+    def traceparent(self) -> str:
+        return self._work.traceparent
+
+    @property
     def outcome(self) -> Status:
         return self._log.outcome
 
@@ -124,6 +132,7 @@ class TranscriptionRun:
         if self._ticket is None:
             self._ticket = self._services.admission.resumed_ticket()
             self._ticket.begin_run()
+            self._work.resume(self._services.tracer)
         log, cancelled = self._log, False
         try:
             async with aclosing(self._hear_all(self._ticket)) as heard:
@@ -131,6 +140,10 @@ class TranscriptionRun:
                     yield blocks
         except Cancelled:
             cancelled = True
+        except BaseException as fault:
+            if not (isinstance(fault, Unavailable) and self.is_waiting_to_resume):  # else it is tried again
+                self._work.end(fault)
+            raise
         finally:
             opened, self._opened = self._opened, None
             if opened:
@@ -138,6 +151,8 @@ class TranscriptionRun:
             self._ticket.end_run()
             self._ticket = None
         seconds = opened.sound.seconds if opened else None
+        self._work.span.set({"tis.audio.seconds": seconds, "tis.run.outcome": "cancelled" if cancelled else "finished"})
+        self._work.end()
         yield log.add_end(log.heard_until if seconds is None else seconds, cancelled=cancelled)
 
     async def _hear_all(self, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
@@ -203,7 +218,8 @@ class TranscriptionRun:
         )
         while True:
             try:
-                return await self._engine.hear(spec.model_id, SpeechWindow(window.samples, options), self._ticket)
+                with self._work.inside():
+                    return await self._engine.hear(spec.model_id, SpeechWindow(window.samples, options), self._ticket)
             except QueueFull as full:
                 if not (number or (self._ticket and self._ticket.is_resumed)):
                     raise

@@ -33,6 +33,7 @@ class TranscriptionSpec:
     with_words: bool
     with_logprobs: bool
     with_segments: bool  # events of segments are recorded beside those of text
+    traceparent: str = ""  # of the span of the run, in the process that began it
 
     def to_json(self) -> bytes:
         return json.dumps({"kind": KIND, "version": _VERSION, **asdict(self)}, ensure_ascii=False).encode()

@@ -22,6 +22,7 @@ from tis.observability.model_metrics import (
     FinishedReason,
 )
 from tis.observability.request_facts import current_facts
+from tis.observability.spans import AttributeValue, current_span
 
 
 class RequestTiming:
@@ -35,6 +36,7 @@ class RequestTiming:
         self._ticket = ticket
         self._is_continued = is_continued
         self._facts = current_facts()
+        self._span = current_span()
         self._num_prompt_tokens = 0
         self._num_made = 0
         self._first_at = self._last_at = 0.0
@@ -87,6 +89,8 @@ class RequestTiming:
         self._facts.error_code = error_code or self._facts.error_code
         if is_last and reason in ("stop", "length") and not self._is_continued:
             self._observe_all(time.monotonic())
+        if is_last and self._span.is_recorded:
+            self._make_spans(time.monotonic())
 
     def _observe_all(self, now: float) -> None:
         model = self.model_name
@@ -103,3 +107,18 @@ class RequestTiming:
         DECODE_SECONDS.labels(model).observe(self._last_at - self._first_at)
         if self._num_made > 1:
             TIME_PER_TOKEN_SECONDS.labels(model).observe((self._last_at - self._first_at) / (self._num_made - 1))
+
+    def _make_spans(self, now: float) -> None:
+        """All at once, when the times are known: nothing of it runs at a token."""
+        model: dict[str, AttributeValue] = {"tis.model": self.model_name}
+        admitted_at = now if self.admitted_at is None else self.admitted_at
+        self._span.child("queue", model, began_at=self._queued_at).end(at=admitted_at)
+        if self.admitted_at is None:
+            return
+        prompt = {**model, "tis.prompt_tokens": self._num_prompt_tokens}
+        if not self._first_at:  # vectors and scores, or it ended before its first token
+            self._span.child("compute", prompt, began_at=admitted_at).end(at=now)
+            return
+        self._span.child("prefill", prompt, began_at=admitted_at).end(at=self._first_at)
+        decoded = {**model, "tis.completion_tokens": self._num_made}
+        self._span.child("decode", decoded, began_at=self._first_at).end(at=self._last_at)
