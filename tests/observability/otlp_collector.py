@@ -50,7 +50,7 @@ def _plain(attributes: Any) -> dict[str, Any]:
 def otlp_collector(port: int = 0) -> Iterator[OtlpCollector]:
     collector = OtlpCollector()
 
-    class Handler(BaseHTTPRequestHandler):
+    class OtlpHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             if collector.status == 200:
@@ -64,7 +64,7 @@ def otlp_collector(port: int = 0) -> Iterator[OtlpCollector]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), OtlpHandler) as server:
         collector.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

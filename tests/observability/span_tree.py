@@ -46,12 +46,12 @@ class SeenSpans:
 
 def id_of(span: ReadableSpan) -> int:
     assert span.context
-    return span.context.span_id
+    return int(span.context.span_id)
 
 
 def trace_of(span: ReadableSpan) -> int:
     assert span.context
-    return span.context.trace_id
+    return int(span.context.trace_id)
 
 
 def attributes_of(span: ReadableSpan) -> dict[str, Any]:

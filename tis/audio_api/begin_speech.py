@@ -12,6 +12,7 @@ from starlette.types import Send
 
 from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.sound_encoder import MEDIA_TYPES
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.speech_run import SpeechRun
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.audio_api.spoken_file import SoundPart, spoken_file
@@ -21,6 +22,7 @@ from tis.chat.run_spec import Services
 from tis.errors import NotImplementedHere, ServiceError
 from tis.http.admission import ticket_of
 from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
+from tis.observability.spans import Span, ending
 from tis.openai_api.routes.models import served_model
 from tis.openai_api.routes.recorded import RecordedAnswer
 from tis.openai_api.wire.ignored import name_ignored
@@ -101,22 +103,27 @@ class SpeechAnswer:
 
     async def _file(self, model_id: str) -> Response:
         """The first bytes are made before the answer begins: until then an error has a status of its own."""
-        engine = self._services.engine
+        engine, work = self._services.engine, sound_span("speech", model_id, "")
 
         async def begun() -> tuple[bytes, AsyncGenerator[SoundPart, None]]:
-            parts = spoken_file(await self._spec(model_id), engine, self._ticket, asyncio.Event())
+            parts = spoken_file(await self._spec(model_id), engine, self._ticket, asyncio.Event(), work.span)
             async for part in parts:
                 if part.data:
                     return part.data, parts
             raise AssertionError("a sound file has a header")
 
+        work.begin()
         try:
             first, parts = await while_connected(self._request, race_draining(engine.until_draining(), begun()))
-        except ClientGone:
+        except ClientGone as gone:
+            work.end(gone)
             return Response(status_code=CLIENT_CLOSED_REQUEST)
+        except BaseException as fault:
+            work.end(fault)
+            raise
         return SoundFile(
             self._files,
-            _bytes_of(first, parts),
+            _bytes_of(first, parts, work.span),
             MEDIA_TYPES[self._body.response_format],
         )
 
@@ -157,12 +164,13 @@ class SoundFile(StreamingResponse):
             _log.warning("a sound file broke off: %s", error.message)
 
 
-async def _bytes_of(first: bytes, parts: AsyncGenerator[SoundPart, None]) -> AsyncGenerator[bytes, None]:
-    async with aclosing(parts):
-        yield first
-        async for part in parts:
-            if part.data:
-                yield part.data
+async def _bytes_of(first: bytes, parts: AsyncGenerator[SoundPart, None], span: Span) -> AsyncGenerator[bytes, None]:
+    with ending(span):
+        async with aclosing(parts):
+            yield first
+            async for part in parts:
+                if part.data:
+                    yield part.data
 
 
 def _no_fold(events: object, summary: bytes) -> bytes:

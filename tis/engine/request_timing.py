@@ -116,7 +116,7 @@ class RequestTiming:
         if self.admitted_at is None:
             return
         prompt = {**model, "tis.prompt_tokens": self._num_prompt_tokens}
-        if not self._first_at:  # vectors and scores, or it ended before its first token
+        if not (self._first_at and self._num_prompt_tokens):  # made at once: vectors, windows, sentences
             self._span.child("compute", prompt, began_at=admitted_at).end(at=now)
             return
         self._span.child("prefill", prompt, began_at=admitted_at).end(at=self._first_at)

@@ -5,14 +5,14 @@ The provider is not the global one: libraries that know OpenTelemetry would send
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from tis.observability.spans import PROVIDER, Attributes, AttributeValue, Span
@@ -40,12 +40,18 @@ class OtelTracer:
 
     def resumed_span(self, name: str, traceparent: str, attributes: Attributes) -> Span:
         before = _PROPAGATOR.extract({"traceparent": traceparent}, otel_context.Context())
-        span = self._begin(name, before, SpanKind.INTERNAL, attributes)
-        span.link(traceparent)
-        return span
+        first = _span_context(traceparent)
+        return self._begin(name, before, SpanKind.INTERNAL, attributes, [Link(first)] if first else [])
 
-    def _begin(self, name: str, parent: otel_context.Context, kind: SpanKind, attributes: Attributes) -> Span:
-        begun = self._tracer.start_span(name, parent, kind, _present(attributes))
+    def _begin(
+        self,
+        name: str,
+        parent: otel_context.Context,
+        kind: SpanKind,
+        attributes: Attributes,
+        links: Sequence[Link] = (),
+    ) -> Span:
+        begun = self._tracer.start_span(name, parent, kind, _present(attributes), links)
         return _own_span(begun, self._tracer)
 
     def close(self) -> None:
@@ -103,7 +109,8 @@ class OtelSpan:
         self._span.set_attributes(_present(attributes))
 
     def link(self, traceparent: str) -> None:
-        if (other := _span_context(traceparent)) and other.span_id != self._span.get_span_context().span_id:
+        other = _span_context(traceparent)
+        if other and other.trace_id != self._span.get_span_context().trace_id:
             self._span.add_link(other)
 
     def end(self, error: str | None = None, *, at: float | None = None) -> None:
@@ -114,7 +121,9 @@ class OtelSpan:
             self._span.set_status(Status(StatusCode.ERROR))
         if self._num_children > MAX_CHILDREN:
             self._span.set_attribute("tis.children_left_out", self._num_children - MAX_CHILDREN)
-        self._span.end(_unix_ns(at))
+        # The clocks are read anew for each time, so an end at its beginning might come before it.
+        ended = _unix_ns(at)
+        self._span.end(ended if ended is None else max(ended, getattr(self._span, "start_time", None) or 0))
 
     @contextmanager
     def attached(self) -> Iterator[None]:

@@ -50,7 +50,7 @@ class Span(Protocol):
     def set(self, attributes: Attributes) -> None: ...
 
     def link(self, traceparent: str) -> None:
-        """Names another span that belongs to the same work."""
+        """Names a span of another trace that belongs to the same work."""
         ...
 
     def end(self, error: str | None = None, *, at: float | None = None) -> None:
