@@ -31,8 +31,9 @@ def mcp() -> Iterator[FakeMcpServer]:
 
 @pytest.fixture(scope="module")
 def server(mcp: FakeMcpServer) -> Iterator[Traced]:
-    with traced_server(mcp_allowed_hosts=mcp.host, log_level="info") as running:
-        yield running
+    with traced_server(mcp_allowed_hosts=mcp.host, log_level="info") as (running, seen):
+        httpx2.post(running.url + CHAT, json=said("this loads the model"), timeout=30)
+        yield running, seen
 
 
 @pytest.fixture
@@ -226,6 +227,7 @@ def test_a_call_that_fails_has_the_kind_of_its_error(
 def test_an_answer_that_fails_has_the_code_of_its_error(seen: SeenSpans) -> None:
     with traced_server(model_repo_id="echo?fail_after=3", served_model_name="echo") as (running, failing):
         answer = httpx2.post(running.url + CHAT, json=said("Halo semua"))
+        assert failing.tree(failing.named("prepare")) == {"prepare": ["load"]}  # the first request waits for it
         run, request = failing.named("chat echo"), failing.named(f"POST {CHAT}")
         assert answer.status_code == 500 and run.status.status_code.name == request.status.status_code.name == "ERROR"
         assert attributes_of(run)["error.type"] == attributes_of(request)["error.type"]

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -69,8 +70,12 @@ class OtelSpan:
     def __init__(self, span: trace.Span, tracer: trace.Tracer) -> None:
         self._span = span
         self._tracer = tracer
-        self._context = trace.set_span_in_context(span, otel_context.Context())
         self._num_children = 0
+
+    @cached_property
+    def _context(self) -> otel_context.Context:
+        """Most spans have no children and need none."""
+        return trace.set_span_in_context(self._span, otel_context.Context())
 
     @property
     def trace_id(self) -> str:
