@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = [
-    *("Dockerfile", ".dockerignore", "LICENSE", "pyproject.toml", "setup.py", "requirements.txt"),
+    *("Dockerfile", ".dockerignore", "LICENSE", "pyproject.toml", "setup.py"),
+    *("requirements.txt", "requirements-traces.txt"),
     *("configs", "models/demo", "scripts/install_torch.py", "tis", "web"),
 ]
 

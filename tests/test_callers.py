@@ -36,6 +36,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.search.highlights.Highlighter",
         "marketplace.search.suggestions.suggest",
     ),
+    "a statement is described in one way, whoever executes it": ("database.statement_spans.statement_span",),
     "it undoes, or begins, what its own package does": (
         "chat.media.MediumPlaceholder",
         "engine.text.markers.join_markers",

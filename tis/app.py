@@ -33,6 +33,7 @@ from tis.arguments import (
     served_models_of,
     session_limits_of,
     session_store_of,
+    tracer_of,
 )
 from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.routes import router as audio_router
@@ -88,6 +89,8 @@ from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
 from tis.observability.recent_requests import RecentRequests
 from tis.observability.request_log import RequestLogMiddleware
+from tis.observability.request_spans import RequestSpanMiddleware
+from tis.observability.spans import NO_TRACER, Tracer
 from tis.ollama_api.paths import OllamaPathMiddleware
 from tis.ollama_api.routes import WRITERS as OLLAMA_WRITERS
 from tis.ollama_api.routes import router as ollama_router
@@ -159,14 +162,16 @@ def create_app(
     end_process: Callable[[int], object] = os._exit,
     kill: Callable[[], None] | None = None,
     make_engine: Callable[..., LocalEngine] = LocalEngine,
+    tracer: Tracer | None = None,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store, limits, readers of cards and model of the assistant in place of those of the
-    settings, and an `end_process` that does not. `kill` is what the button of the demo does.
+    Tests pass their own `load`, store, limits, readers of cards, model of the assistant and tracer in place of those of
+    the settings, and an `end_process` that does not. `kill` is what the button of the demo does.
     """
     configure_logs(settings.log_level, form=settings.log_format)
+    tracer = tracer or tracer_of(settings)
     engine = make_engine(
         served_models_of(settings),
         load or loader_of(settings),
@@ -195,7 +200,7 @@ def create_app(
         lambda name: call_rates.meter_of_resumed(name, keys),
     )
     loop_watch = LoopWatch()
-    services = Services(engine, media, mcp, lambda: sessions.commit(), admission)
+    services = Services(engine, media, mcp, lambda: sessions.commit(), admission, tracer)
     sessions = Sessions(
         session_limits or session_limits_of(settings),
         session_store or session_store_of(settings),
@@ -242,6 +247,7 @@ def create_app(
             await engine.close()
             await mcp_server.close()
             await asyncio.to_thread(marketplace.close)
+            await asyncio.to_thread(tracer.close)
 
     app = ServedApp(
         title="Transformers Inference Server",
@@ -249,11 +255,16 @@ def create_app(
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
+        # FastAPI's own would send paths and messages of exceptions.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
     model_of_assistant = assistant_model or _assistant_model(settings, services)
     text_models = _text_models(settings, engine)
-    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules, model_of_assistant, text_models))
+    marketplace = LazyMarketplace(
+        app,
+        lambda: _market(settings, market_rules, model_of_assistant, text_models, with_spans=tracer is not NO_TRACER),
+    )
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
@@ -294,7 +305,7 @@ def create_app(
     app.include_router(kill_router)
     app.include_router(pages_router)
     install_error_handlers(app)
-    _wrap(app, settings, keys, marketplace, read_tokens, admission)
+    _wrap(app, settings, keys, marketplace, read_tokens, admission, tracer)
     return app
 
 
@@ -338,6 +349,7 @@ def _wrap(
     marketplace: LazyMarketplace,
     read_tokens: ReadTokens,
     admission: Admission,
+    tracer: Tracer,
 ) -> None:
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
@@ -381,6 +393,8 @@ def _wrap(
     )
     app.add_middleware(OllamaPathMiddleware)
     app.add_middleware(RequestLogMiddleware, recent=app.state.recent_requests)
+    if tracer is not NO_TRACER:
+        app.add_middleware(RequestSpanMiddleware, tracer=tracer)
 
 
 def _max_audio_bytes(settings: Settings) -> int:
@@ -400,13 +414,15 @@ def _market(
     rules: "MarketRules | None",
     model: "AssistantModel | None",
     text_models: ThreadedPooling | None,
+    *,
+    with_spans: bool,
 ) -> "tuple[Market, APIRouter]":
     """Imports the marketplace only when this is called."""
     from tis.database.database import Database
     from tis.marketplace.market import Market
     from tis.marketplace.router import router
 
-    database = Database(settings.database_url.get_secret_value())
+    database = Database(settings.database_url.get_secret_value(), with_spans=with_spans)
     return Market(database, rules or market_rules_of(settings), model, text_models), router
 
 

@@ -12,7 +12,7 @@ from tests.browser.conftest import Visitor
 from tests.browser.page_watch import require_accessible
 from tests.browser.test_status_numbers import IDLE
 from tests.openai_api.test_chat import CHAT, said
-from tests.serving import Served, free_port, server_process, served, settings_with, wait_until_live
+from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
 
 PACED = "echo?tokens_per_second=20"
 KEYS = ("sk-of-ani", "sk-of-budi")

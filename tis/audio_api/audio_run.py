@@ -5,15 +5,19 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Literal, Protocol, TypeVar
 
 from tis.admission.ticket import Ticket
 from tis.audio_api.interrupted_answer import InterruptedAnswer
+from tis.audio_api.speech_spec import SpeechSpec
+from tis.audio_api.transcription_spec import TranscriptionSpec
 from tis.cancellation import Cancelled
 from tis.chat.run_spec import OtherVersion, Services
-from tis.errors import ServiceError
+from tis.errors import ServiceError, Unavailable
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
+from tis.observability.work_span import WorkSpan
 from tis.openai_api.wire.chat_writer import error_event
 from tis.streaming.source import Block
 from tis.streaming.stores.store import Status
@@ -21,6 +25,7 @@ from tis.streaming.stores.store import Status
 _log = logging.getLogger("tis.audio")
 AudioKind = Literal["speech", "transcription"]
 SomeRun = TypeVar("SomeRun", bound="AudioRun")
+SomeSpec = TypeVar("SomeSpec", SpeechSpec, TranscriptionSpec)
 
 
 class AudioLog(Protocol):
@@ -38,15 +43,22 @@ class AudioRun(ABC):
     attachments: Mapping[str, bytes] = {}
 
     def __init__(
-        self, kind: AudioKind, request: bytes, log: AudioLog, services: Services, caller: str, ticket: Ticket | None
+        self,
+        kind: AudioKind,
+        spec: SpeechSpec | TranscriptionSpec,
+        log: AudioLog,
+        services: Services,
+        ticket: Ticket | None,
+        work: WorkSpan,
     ) -> None:
         """Without a ticket it continues what another process began for the caller."""
         self.is_waiting_to_resume = False
-        self.request = request
+        self.request = spec.to_json()
         self._kind = kind
+        self._work = work
         self._source_log = log
         self._services = services
-        self._caller = caller
+        self._caller = spec.caller
         self._ticket = ticket
         self._cancelled = asyncio.Event()
 
@@ -72,6 +84,10 @@ class AudioRun(ABC):
         return self._source_log.is_over
 
     @property
+    def traceparent(self) -> str:
+        return self._work.traceparent
+
+    @property
     def outcome(self) -> Status:
         return self._source_log.outcome
 
@@ -89,6 +105,7 @@ class AudioRun(ABC):
         if self._ticket is None:
             self._ticket = self._services.admission.resumed_ticket()
             self._ticket.begin_run()
+            self._work.resume(self._services.tracer)
         cancelled = False
         try:
             async with aclosing(self.make(self._ticket)) as made:
@@ -96,15 +113,29 @@ class AudioRun(ABC):
                     yield blocks
         except Cancelled:
             cancelled = True
+        except BaseException as fault:
+            if not (isinstance(fault, Unavailable) and self.is_waiting_to_resume):  # else it is tried again
+                self._work.end(fault)
+            raise
         finally:
             self._ticket.end_run()
             self._ticket = None
+        self._work.span.set({"tis.run.outcome": "cancelled" if cancelled else "finished"})
+        self._work.end()
         yield self.end(cancelled=cancelled)
 
     def _goes_on(self, ticket: Ticket) -> None:
         """A resumed run is where its readers are: what it makes from here on is metered."""
         self.is_waiting_to_resume = False
         self._services.admission.meter_resumed(ticket, self._caller)
+
+
+def begun_spec(spec: SomeSpec, ticket: Ticket | None, work: WorkSpan) -> SomeSpec:
+    """With what another process must know of a run that begins here: whose it is, and its span."""
+    if ticket is None:
+        return spec
+    work.begin()
+    return replace(spec, caller=ticket.caller, traceparent=work.traceparent)
 
 
 def resumed_run(

@@ -15,6 +15,7 @@ from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.sound_ahead import MAX_UNREAD_BYTES, SoundAhead
 from tis.audio_api.sound_encoder import MEDIA_TYPES
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.speech_run import SpeechRun
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.audio_api.spoken_file import SoundPart, require_sayable, spoken_file
@@ -24,6 +25,7 @@ from tis.chat.run_spec import Services
 from tis.errors import NotImplementedHere, ServiceError
 from tis.http.admission import ticket_of
 from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
+from tis.observability.spans import Span, ending
 from tis.openai_api.routes.models import served_model
 from tis.openai_api.routes.recorded import RecordedAnswer
 from tis.openai_api.wire.ignored import name_ignored
@@ -104,22 +106,32 @@ class SpeechAnswer:
 
     async def _file(self, model_id: str) -> Response:
         """The first bytes are made before the answer begins: until then an error has a status of its own."""
-        engine = self._services.engine
+        engine, work = self._services.engine, sound_span("speech", model_id, "")
 
         async def begun() -> tuple[bytes, AsyncGenerator[SoundPart, None]]:
             parts = spoken_file(
-                await self._spec(model_id), engine, self._ticket, asyncio.Event(), max_unread=MAX_UNREAD_BYTES
+                await self._spec(model_id),
+                engine,
+                self._ticket,
+                asyncio.Event(),
+                max_unread=MAX_UNREAD_BYTES,
+                span=work.span,
             )
             async for part in parts:
                 if part.data:
                     return part.data, parts
             raise AssertionError("a sound file has a header")
 
+        work.begin()
         try:
             first, parts = await while_connected(self._request, race_draining(engine.until_draining(), begun()))
-        except ClientGone:
+        except ClientGone as gone:
+            work.end(gone)
             return Response(status_code=CLIENT_CLOSED_REQUEST)
-        ahead = SoundAhead(first, parts, self._ticket, self._audio.slow_reader_seconds)
+        except BaseException as fault:
+            work.end(fault)
+            raise
+        ahead = SoundAhead(first, _until_end(parts, work.span), self._ticket, self._audio.slow_reader_seconds)
         return SoundFile(self._audio.running_files, ahead, MEDIA_TYPES[self._body.response_format])
 
     async def _spec(self, model_id: str) -> SpeechSpec:
@@ -166,6 +178,13 @@ class SoundFile(StreamingResponse):
             _log.warning("a sound file broke off: its client reads too slowly")
         except ServiceError as error:
             _log.warning("a sound file broke off: %s", error.message)
+
+
+async def _until_end(parts: AsyncGenerator[SoundPart, None], span: Span) -> AsyncGenerator[SoundPart, None]:
+    with ending(span):
+        async with aclosing(parts):
+            async for part in parts:
+                yield part
 
 
 def _no_fold(events: object, summary: bytes) -> bytes:

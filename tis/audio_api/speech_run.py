@@ -8,11 +8,11 @@ import hashlib
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 
 from tis.admission.ticket import Ticket
-from tis.audio_api.audio_run import AudioRun, resumed_run
+from tis.audio_api.audio_run import AudioRun, begun_spec, resumed_run
 from tis.audio_api.interrupted_answer import InterruptedAnswer
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.speech_log import SpeechLog
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.audio_api.spoken_file import SoundPart, spoken_file
@@ -27,15 +27,17 @@ _OTHER_SOUND = "The speech cannot go on: this machine makes other sound of the t
 
 class SpeechRun(AudioRun):
     def __init__(self, spec: SpeechSpec, services: Services, ticket: Ticket | None = None) -> None:
-        self._spec = replace(spec, caller=ticket.caller) if ticket else spec
+        work = sound_span("speech", spec.model_id, spec.traceparent)
+        self._spec = begun_spec(spec, ticket, work)
         self._log = SpeechLog()
         self._num_samples = 0
-        super().__init__("speech", self._spec.to_json(), self._log, services, self._spec.caller, ticket)
+        super().__init__("speech", self._spec, self._log, services, ticket, work)
 
     async def make(self, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
         if ticket.is_resumed:
             await race_cancel(self._cancelled.wait(), self._require_same_model())
-        async with aclosing(spoken_file(self._spec, self._services.engine, ticket, self._cancelled)) as parts:
+        spoken = spoken_file(self._spec, self._services.engine, ticket, self._cancelled, span=self._work.span)
+        async with aclosing(spoken) as parts:
             async for part in self._unsent(parts, ticket):
                 self._num_samples = part.num_samples
                 if blocks := self._log.add_sound(part.data, part.num_samples):

@@ -28,6 +28,7 @@ class SpeechSpec:
     form: SoundForm
     max_seconds: float
     caller: str = ""  # the name of the key whose tokens these are
+    traceparent: str = ""  # of the span of the run, in the process that began it
 
     def to_json(self) -> bytes:
         return json.dumps({"kind": KIND, "version": _VERSION, **asdict(self)}, ensure_ascii=False).encode()

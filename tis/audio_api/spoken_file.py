@@ -14,6 +14,7 @@ from tis.cancellation import race_cancel
 from tis.engine.engine import Engine
 from tis.engine.voice.spoken import SentenceToSay
 from tis.errors import BadRequest
+from tis.observability.spans import NO_SPAN, Span, current_span, use_span
 
 _AT_ONCE = 2  # sentences of one text: the next one is computed while one is encoded and sent
 _PAUSE_SECONDS = 0.2  # between sentences, at speed 1
@@ -35,7 +36,13 @@ def require_sayable(spec: SpeechSpec, min_token_seconds: float) -> None:
 
 
 async def spoken_file(
-    spec: SpeechSpec, engine: Engine, ticket: Ticket | None, cancelled: asyncio.Event, max_unread: int = 0
+    spec: SpeechSpec,
+    engine: Engine,
+    ticket: Ticket | None,
+    cancelled: asyncio.Event,
+    *,
+    max_unread: int = 0,
+    span: Span = NO_SPAN,
 ) -> AsyncGenerator[SoundPart, None]:
     """Sentence n has the noise of the seed + n. Raises Cancelled.
 
@@ -54,7 +61,8 @@ async def spoken_file(
         pace = spec.speed if spec.sets_pace else 1.0
         sentence = SentenceToSay(spec.sentences[number], spec.voice, pace, spec.seed + number)
         is_begun = number > 0 or bool(ticket and ticket.is_resumed)
-        return await engine.say(spec.model_id, sentence, ticket, is_begun=is_begun)
+        with use_span(current_span() if span is NO_SPAN else span):
+            return await engine.say(spec.model_id, sentence, ticket, is_begun=is_begun)
 
     async with aclosing(made_in_order(next_number, say, _AT_ONCE, cancelled)) as spoken:
         async for number, samples in spoken:

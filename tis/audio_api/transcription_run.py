@@ -4,12 +4,13 @@ import json
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tis.admission.ticket import Ticket
-from tis.audio_api.audio_run import AudioRun, resumed_run
+from tis.audio_api.audio_run import AudioRun, begun_spec, resumed_run
 from tis.audio_api.interrupted_answer import InterruptedAnswer
 from tis.audio_api.made_in_order import made_in_order
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.transcript_writer import TranscriptWriter
 from tis.audio_api.transcription_log import TranscriptionLog
 from tis.audio_api.transcription_spec import TranscriptionSpec
@@ -69,9 +70,10 @@ class TranscriptionRun(AudioRun):
         read_attachments: ReadAttachments | None = None,
     ) -> None:
         """`read_attachments`: of a run of another process, which has the file. `at_once`: windows."""
-        self._spec = replace(spec, caller=ticket.caller) if ticket else spec
+        work = sound_span("transcription", spec.model_id, spec.traceparent)
+        self._spec = begun_spec(spec, ticket, work)
         self._log = TranscriptionLog(TranscriptWriter(spec))
-        super().__init__("transcription", self._spec.to_json(), self._log, services, self._spec.caller, ticket)
+        super().__init__("transcription", self._spec, self._log, services, ticket, work)
         self.attachments = {spec.file: file} if file else {}
         self._engine = services.engine
         self._at_once = at_once
@@ -95,6 +97,7 @@ class TranscriptionRun(AudioRun):
             opened, self._opened = self._opened, None
             if opened:
                 self._seconds = opened.sound.seconds
+                self._work.span.set({"tis.audio.seconds": self._seconds})
                 opened.sound.close()
 
     async def _heard(self, opened: OpenedFile, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
@@ -153,7 +156,8 @@ class TranscriptionRun(AudioRun):
         )
         is_begun = bool(number or (self._ticket and self._ticket.is_resumed))
         window_to_hear = SpeechWindow(window.samples, options)
-        return await self._engine.hear(spec.model_id, window_to_hear, self._ticket, is_begun=is_begun)
+        with self._work.inside():
+            return await self._engine.hear(spec.model_id, window_to_hear, self._ticket, is_begun=is_begun)
 
 
 def resumed_transcription(

@@ -31,6 +31,7 @@ class TranscriptionSpec:
     with_logprobs: bool
     with_segments: bool  # events of segments are recorded beside those of text
     caller: str = ""  # the name of the key whose tokens these are
+    traceparent: str = ""  # of the span of the run, in the process that began it
 
     def to_json(self) -> bytes:
         return json.dumps({"kind": KIND, "version": _VERSION, **asdict(self)}, ensure_ascii=False).encode()

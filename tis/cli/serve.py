@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dotenv import dotenv_values
+
 from tis.app import create_app
 from tis.arguments import transport_limits_of
 from tis.cli.banner import Banner
@@ -83,6 +85,14 @@ def prepare_process() -> None:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     use_own_process()
+    _pass_on_telemetry_variables()
+
+
+def _pass_on_telemetry_variables() -> None:
+    """OpenTelemetry's SDK reads the environment alone: what .env has for it goes there."""
+    for name, value in dotenv_values(".env").items():
+        if name.startswith("OTEL_") and value:
+            os.environ.setdefault(name, value)
 
 
 def serve(settings: Settings, kill: Callable[[], None] | None = None) -> None:

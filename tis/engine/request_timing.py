@@ -22,6 +22,7 @@ from tis.observability.model_metrics import (
     FinishedReason,
 )
 from tis.observability.request_facts import RoundTimes, current_facts
+from tis.observability.spans import AttributeValue, current_span
 
 
 class RequestTiming:
@@ -35,6 +36,7 @@ class RequestTiming:
         self._ticket = ticket
         self._is_continued = is_continued
         self._facts = current_facts()
+        self._span = current_span()
 
     def submitted(self, model_name: str, num_prompt_tokens: int = 0) -> None:
         self.model_name = self._facts.model = model_name
@@ -90,6 +92,8 @@ class RequestTiming:
             self._times.ended_at = time.monotonic()
         if is_last and reason in ("stop", "length") and not self._is_continued:
             self._observe_all(time.monotonic())
+        if is_last and self._span.is_recorded:
+            self._make_spans(time.monotonic())
 
     def _observe_all(self, now: float) -> None:
         model, times = self.model_name, self._times
@@ -107,3 +111,19 @@ class RequestTiming:
         DECODE_SECONDS.labels(model).observe(seconds)
         if times.num_made > 1:
             TIME_PER_TOKEN_SECONDS.labels(model).observe(seconds / (times.num_made - 1))
+
+    def _make_spans(self, now: float) -> None:
+        """All at once, when the times are known: nothing of it runs at a token."""
+        times = self._times
+        model: dict[str, AttributeValue] = {"tis.model": self.model_name}
+        admitted_at = now if self.admitted_at is None else self.admitted_at
+        self._span.child("queue", model, began_at=times.queued_at).end(at=admitted_at)
+        if self.admitted_at is None:
+            return
+        prompt = {**model, "tis.prompt_tokens": times.num_prompt_tokens}
+        if not (times.first_at and times.num_prompt_tokens):  # made at once: vectors, windows, sentences
+            self._span.child("compute", prompt, began_at=admitted_at).end(at=now)
+            return
+        self._span.child("prefill", prompt, began_at=admitted_at).end(at=times.first_at)
+        decoded = {**model, "tis.completion_tokens": times.num_made}
+        self._span.child("decode", decoded, began_at=times.first_at).end(at=times.last_at)
