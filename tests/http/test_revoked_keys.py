@@ -39,28 +39,30 @@ def running(server: Served, key: str) -> int:
 
 def revoke(server: Served, path: Path) -> None:
     write_key_file(path, HONEST)
-    until(lambda: httpx2.get(f"{server.url}/v1/usage", headers=bearer("sk-stolen")).status_code == 401)
+    until(lambda: httpx2.get(f"{server.url}/v1/usage", headers=bearer("sk-stolen"), timeout=30).status_code == 401)
 
 
 def test_running_answers_of_a_revoked_key_are_cancelled_and_those_of_others_go_on(server: Served, path: Path) -> None:
     thief, honest = bearer("sk-stolen"), bearer("sk-honest")
     background = {"model": "echo", "input": LONG, "background": True}
     for headers in (thief, honest):
-        assert httpx2.post(f"{server.url}/v1/responses", json=background, headers=headers).status_code == 200
+        assert (
+            httpx2.post(f"{server.url}/v1/responses", json=background, headers=headers, timeout=30).status_code == 200
+        )
     body = said(LONG, stream=True, session_id="s")
-    with httpx2.stream("POST", server.url + CHAT, json=body, headers=thief, timeout=20) as answer:
+    with httpx2.stream("POST", server.url + CHAT, json=body, headers=thief, timeout=30) as answer:
         lines = answer.iter_lines()
         next(lines)
-        token = httpx2.post(f"{server.url}/v1/stream/s/read_token", headers=thief).json()["read_token"]
+        token = httpx2.post(f"{server.url}/v1/stream/s/read_token", headers=thief, timeout=30).json()["read_token"]
         reading = f"{server.url}/v1/stream/s?read_token={token}"
-        with httpx2.stream("GET", reading) as by_token:
+        with httpx2.stream("GET", reading, timeout=30) as by_token:
             assert by_token.status_code == 200
         mine = digest_of("sk-stolen").hex()
         revoke(server, path)
         assert "data: [DONE]" in list(lines)  # long before its end
     until(lambda: not any(one.is_running for one in server.app.state.sessions if one.owner == mine))
     assert running(server, "sk-honest") == 1
-    assert httpx2.get(reading).status_code == 401
+    assert httpx2.get(reading, timeout=30).status_code == 401
 
 
 def test_an_upload_that_was_open_when_its_key_was_revoked_is_refused(server: Served, path: Path) -> None:
@@ -69,7 +71,7 @@ def test_an_upload_that_was_open_when_its_key_was_revoked_is_refused(server: Ser
         f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sk-stolen\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=30) as client:
         client.sendall(head.encode() + body[:-1])
         until(lambda: server.app.state.admission.num_in("receiving") == 1)
         revoke(server, path)
