@@ -1,4 +1,4 @@
-"""/status as its readers use it: an answer as it runs and its trace, keys, loading and unloading, a server that dies."""
+"""/status as its readers use it: a running answer and its trace, keys, loading and unloading, a server that dies."""
 
 import signal
 import threading
