@@ -56,7 +56,7 @@ def describe_errors(description: dict[str, Any]) -> dict[str, Any]:
             if _is_of_fastapi(responses.get("422")):
                 del responses["422"]
             for status, response in responses.items():
-                if status[0] in "45" and "schema" not in response.get("content", {}).get("application/json", {}):
+                if status[0] in "45" and not _json_of(response).get("schema"):
                     response["content"] = {"application/json": {**_json_of(response), **content["application/json"]}}
             responses["4XX"] = {"description": _ANY_REFUSAL, "content": content}
             responses.setdefault("503", {"description": _BUSY, "content": content})
