@@ -18,7 +18,6 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 from tis.cli.top import MetricsLook, View
 
-
 # On a machine with other work the sentence may say that the server itself is late.
 IDLE = "h1:is([data-message=idle], [data-message=late])"
 
