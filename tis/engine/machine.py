@@ -108,7 +108,8 @@ def _processor(flags: frozenset[str] | None, cores: float, of_machine: int) -> I
         elif "avx512f" in flags and not {"avx512_bf16", "amx_bf16"} & flags:
             text = "no bfloat16 instructions: bfloat16 weights are widened to float32"
             yield Finding("processor", "slow", text, "no_bfloat16")
-    text, counts = f"{cores:g} of {of_machine} cores", {"cores": f"{cores:g}", "of": of_machine}
+    text = f"{cores:g} of {of_machine} cores"
+    counts: dict[str, str | float] = {"cores": f"{cores:g}", "of": of_machine}
     if cores < 2:
         yield Finding("cores", "slow", f"{text}: model and server share one", "one_core", counts)
     else:
