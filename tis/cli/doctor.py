@@ -43,7 +43,7 @@ def run(parsed: argparse.Namespace) -> None:
 
 
 def findings() -> Iterator[Finding]:
-    yield from findings_of_machine()
+    yield from findings_of_machine(threads_are_set="OMP_NUM_THREADS" in os.environ)
     yield from findings_of_accelerators()
     try:
         settings = Settings.from_env()

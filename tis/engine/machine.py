@@ -33,10 +33,15 @@ class Finding:
     values: Mapping[str, str | float] = field(default_factory=dict)
 
 
-def findings_of_machine(*, with_torch: bool = True) -> Iterator[Finding]:
-    """Reads files. `with_torch`: imports torch to load the kernels; else they are judged by their file."""
+def findings_of_machine(*, threads_are_set: bool, with_torch: bool = True) -> Iterator[Finding]:
+    """Reads files. `threads_are_set`: somebody has set OMP_NUM_THREADS.
+
+    `with_torch`: imports torch to load the kernels; else they are judged by their file.
+    """
     yield from _versions()
     yield from _processor(cpu_flags(), available_cores(), os.cpu_count() or 1)
+    if not threads_are_set:
+        yield from _threads(container_cores(), os.cpu_count() or 1)
     yield from _kernels(with_torch=with_torch)
     free, limit = memory_bytes()
     values = {"free": round(free / _GIB, 1), "limit": round(limit / _GIB, 1)}
@@ -109,7 +114,10 @@ def _processor(flags: frozenset[str] | None, cores: float, of_machine: int) -> I
         yield Finding("cores", "slow", f"{text}: model and server share one", "one_core", counts)
     else:
         yield Finding("cores", "ok", text, "cores", counts)
-    if (quota := container_cores()) and quota < of_machine and "OMP_NUM_THREADS" not in os.environ:
+
+
+def _threads(quota: float | None, of_machine: int) -> Iterator[Finding]:
+    if quota and quota < of_machine:
         best = max(1, int(quota))
         text = f"the container gets {quota:g}, and torch sees all: set OMP_NUM_THREADS={best}"
         yield Finding("cores", "slow", text, "too_many_threads", {"quota": f"{quota:g}", "best": best})

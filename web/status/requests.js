@@ -2,7 +2,7 @@
 
 import { html, signal } from "../app/view.js";
 import { language, t } from "../app/words.js";
-import { Badge, Dialog, Icon } from "../design/components.js";
+import { Badge, CopyButton, Dialog, Icon } from "../design/components.js";
 import { amount, duration, NONE, whole } from "./format.js";
 import { answers } from "./live.js";
 import { Facts } from "./part.js";
@@ -57,7 +57,7 @@ function Trace({ request }) {
     ["status.first.token", duration(firstTokenOf(request))],
     ["status.speed", speedOf(request) === null ? NONE : amount(speedOf(request))],
     ["status.took", duration(spanOf(request))],
-    ["status.id", html`<span class="mono">${request.id}</span>`],
+    ["status.id", html`<span class="mono">${request.id}</span><${CopyButton} text=${request.id} />`],
   ].filter(([, value]) => value !== null);
   return html`<${Dialog} wide title=${`${request.method} ${request.route.replace(/:path\}/g, "}")}`} onClose=${() => { opened.value = null; }}>
     <div class="stack trace"><${TimeLine} request=${request} />

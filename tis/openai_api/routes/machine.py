@@ -1,6 +1,7 @@
 """GET /v1/machine: what `tis doctor` finds, of a server that runs."""
 
 import asyncio
+import os
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -45,7 +46,9 @@ async def machine() -> dict[str, Any]:
 
 def _described() -> dict[str, Any]:
     torch = sys.modules.get("torch")
-    found = [*findings_of_machine(with_torch=torch is not None), *(findings_of_accelerators() if torch else ())]
+    found = [*findings_of_machine(threads_are_set="OMP_NUM_THREADS" in os.environ, with_torch=torch is not None)]
+    if torch:
+        found += findings_of_accelerators()
     available, limit = memory_bytes()
     return {
         "object": "machine",
