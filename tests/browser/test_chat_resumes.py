@@ -9,14 +9,14 @@ from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage, recorded_text
 from tests.browser.conftest import Visitor
+from tests.browser.cut_line import line_to
 from tests.browser.page_watch import require_accessible
 from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
 
 # The lost connections that these tests make are errors of the console; what the page does about them is tested.
 _LOST = ("ERR_", "net::", "Failed to load resource")
-_LINE = "".join(
-    f"Word {number} of a long line that the server repeats, one character at a time. " for number in range(4)
-)
+_SENTENCE = "Word {} of a long line that the server repeats, one character at a time. "
+_LINE = "".join(map(_SENTENCE.format, range(4)))
 
 
 @pytest.fixture(scope="module")
@@ -62,17 +62,18 @@ def test_a_second_tab_sees_a_question_at_once_and_can_stop_its_answer(visitor: V
 
 def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor, server: Served) -> None:
     visitor.expected = _LOST
-    chat = ChatPage(visitor.open(server.url, "phone", "dark", "id-ID"))
-    chat.send(_LINE)
-    chat.until_text("Word 0")
-    chat.page.context.set_offline(True)
-    note = chat.answer.locator(".reconnecting")
-    expect(note).to_contain_text("Menyambungkan kembali")
-    expect(note).to_contain_text("percobaan ke-")
-    visitor.picture(chat.page, "chat-reconnecting-phone-dark-id")
-    chat.page.context.set_offline(False)
-    chat.until_done()
-    expect(chat.text).to_have_text(_LINE.strip())
+    with line_to(server.url) as line:
+        chat = ChatPage(visitor.open(line.url, "phone", "dark", "id-ID"))
+        chat.send(_LINE)
+        chat.until_text("Word 0")
+        line.cut()
+        note = chat.answer.locator(".reconnecting")
+        expect(note).to_contain_text("Menyambungkan kembali")
+        expect(note).to_contain_text("percobaan ke-")
+        visitor.picture(chat.page, "chat-reconnecting-phone-dark-id")
+        line.mend()
+        chat.until_done()
+        expect(chat.text).to_have_text(_LINE.strip())
 
 
 def test_kill_9_in_mid_answer_loses_nothing(visitor: Visitor, tmp_path: Path) -> None:

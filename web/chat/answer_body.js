@@ -28,7 +28,7 @@ export function AnswerBody({ answer, showsLogprobs = false, onRetry, onResume, o
 function Waiting({ wait }) {
   const seconds = Math.max(0, Math.ceil((wait.until - Math.max(now.value, Date.now())) / 1000));
   const lost = Math.max(1, Math.round((Math.max(now.value, Date.now()) - wait.since) / 1000));
-  const values = { seconds, tries: wait.tries, lost: formatSeconds(lost) };
+  const values = { seconds, tries: wait.tries, lost: lost < 60 ? `${lost} s` : formatSeconds(lost) };
   return html`<div class="reconnecting"><${Icon} name=${wait.reason === "busy" ? "timer" : "loader-circle"} spin=${wait.reason !== "busy"} />
     <span>${t(`chat.wait.${wait.reason}`, values)}</span><span class="faint numbers">${t(wait.tries > 1 ? "chat.wait.tries" : "chat.wait.first", values)}</span></div>`;
 }

@@ -2,7 +2,7 @@
 
 import { batch, signal } from "../app/view.js";
 import { conversationHash, goTo } from "./address.js";
-import { addMessages, conversations, messageOf, messagesById, newId, newMessage, saveMessage, showMessage } from "./conversations.js";
+import { addMessages, addressIdOf, conversations, messageOf, messagesById, messagesDeleted, newId, newMessage, saveMessage, showMessage } from "./conversations.js";
 import { AnswerRun, isRunning, newAnswer } from "./answers/run_answer.js";
 import { decided, waitingForApproval } from "./answers/steps.js";
 import { chatRequestOf, responseRequestOf, usesResponses, withoutMedia } from "./request.js";
@@ -12,7 +12,8 @@ import { lineTo } from "./tree.js";
 
 const SAVE_MILLISECONDS = 800;
 const HIDDEN_FRAME_MILLISECONDS = 400;
-const MAX_RUNS = 12;
+/** A browser has six connections to a server, and a stop needs one. */
+const MAX_RUNS = 4;
 /** A question that never reached the server is not asked again by itself a day later. */
 const LONGEST_REQUEST = 3_600_000;
 
@@ -22,6 +23,8 @@ const runs = new Map();
 const afterAnswer = new Set();
 /** What a screen reader hears: the beginning and the end of an answer. */
 export const said = signal("");
+/** The ids of conversations in which an answer is being written. */
+export const answeringIn = signal(new Set());
 
 export const onAnswered = (listener) => afterAnswer.add(listener);
 
@@ -31,15 +34,19 @@ export async function send(conversation, parentId, { text, attachments = [] }) {
   const answered = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
   const stored = await addMessages(conversation, [question, answered]);
   begin(stored, answered);
-  goTo(conversationHash(stored.id, answered.answer.sessionId), { replace: true });
+  goTo(conversationHash(addressIdOf(stored), answered.answer.sessionId), { replace: true });
 }
 
 /** Asks the same question again: a branch beside the answer. */
-export async function regenerate(conversation, message) {
-  const again = newMessage(conversation, "assistant", message.parentId, { answer: freshAnswer(conversation) });
+export function regenerate(conversation, message) {
+  return answerQuestion(conversation, messageOf(message.parentId));
+}
+
+export async function answerQuestion(conversation, question) {
+  const again = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
   await addMessages(conversation, [again]);
   begin(conversation, again);
-  goTo(conversationHash(conversation.id, again.answer.sessionId), { replace: true });
+  goTo(conversationHash(addressIdOf(conversation), again.answer.sessionId), { replace: true });
 }
 
 /** Another wording of a question: a branch beside it. */
@@ -54,7 +61,7 @@ export function continueAnswer(conversation, message) {
   const next = { ...message, answer };
   showMessage(next);
   begin(conversation, next);
-  goTo(conversationHash(conversation.id, answer.sessionId), { replace: true });
+  goTo(conversationHash(addressIdOf(conversation), answer.sessionId), { replace: true });
 }
 
 /** The user approves or refuses a call. When all that wait are decided, the same answer goes on. */
@@ -95,7 +102,8 @@ function freshAnswer(conversation) {
 }
 
 function begin(conversation, message) {
-  if (runs.has(message.id) || runs.size >= MAX_RUNS) return;
+  if (runs.has(message.id)) return;
+  if (runs.size >= MAX_RUNS) leaveOldest();
   const answer = { ...message.answer };
   const line = lineTo(messagesById(), answer.isContinued ? message.id : message.parentId);
   const isOld = Date.now() - answer.startedAt > LONGEST_REQUEST;
@@ -105,6 +113,7 @@ function begin(conversation, message) {
     onChange: () => writer.change(),
     onEnd: () => {
       runs.delete(message.id);
+      showRuns();
       writer.finish();
       said.value = answer.status;
       const stored = conversations.peek().find((one) => one.id === conversation.id);
@@ -112,10 +121,30 @@ function begin(conversation, message) {
     },
   });
   runs.set(message.id, { run, writer });
+  showRuns();
   said.value = "running";
   writer.change();
   run.run();
 }
+
+/** An answer that is left goes on at the server; it is read on when its conversation is opened again. */
+function leaveOldest() {
+  const [id, { run, writer }] = runs.entries().next().value;
+  run.leave();
+  writer.save();
+  runs.delete(id);
+}
+
+function showRuns() {
+  answeringIn.value = new Set([...runs.values()].map(({ writer }) => writer.base.conversationId));
+}
+
+messagesDeleted.add((ids) => {
+  for (const id of ids) {
+    runs.get(id)?.writer.forget();
+    runs.get(id)?.run.stop();
+  }
+});
 
 async function requestOf(conversation, line, answer) {
   const make = answer.api === "responses" ? responseRequestOf : chatRequestOf;
@@ -147,10 +176,16 @@ class AnswerWriter {
     this.saveTimer ||= setTimeout(() => this.save(), SAVE_MILLISECONDS);
   }
 
-  save() {
+  /** The message is deleted: nothing stores it again. */
+  forget() {
+    this.isForgotten = true;
+  }
+
+  async save() {
     clearTimeout(this.saveTimer);
     this.saveTimer = 0;
-    return saveMessage(this.message()).catch(() => {});
+    if (this.isForgotten) return;
+    await saveMessage(this.message()).catch(() => {});
   }
 
   async finish() {

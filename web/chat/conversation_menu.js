@@ -6,16 +6,18 @@ import { t } from "../app/words.js";
 import { changeConversation, conversations, deleteConversation } from "./conversations.js";
 import { exportConversation } from "./exporting.js";
 import { sharing } from "./share.js";
-import { keepInBrowser, keepOnServer } from "./server_copy.js";
+import { keepInBrowser, keepOnServer, renameOnServer } from "./server_copy.js";
 
 export const renaming = signal("");
+const renamingInDialog = signal("");
 export const deleting = signal("");
 const MAX_TITLE = 200;
 
-export function conversationActions(conversation) {
+/** `renames` is the signal that shows a field for the title: in the list, or in a dialog. */
+export function conversationActions(conversation, renames = renaming) {
   const isOnServer = conversation.place === "server";
   return [
-    { icon: "pencil", label: t("chat.rename"), onSelect: () => { renaming.value = conversation.id; } },
+    { icon: "pencil", label: t("chat.rename"), onSelect: () => { renames.value = conversation.id; } },
     { icon: "download", label: t("chat.export_markdown"), onSelect: () => exportConversation(conversation, "markdown") },
     { icon: "braces", label: t("chat.export_json"), onSelect: () => exportConversation(conversation, "json") },
     isOnServer
@@ -29,23 +31,45 @@ export function conversationActions(conversation) {
 export function ConversationMenu({ conversation }) {
   if (!conversations.value.includes(conversation)) return null;
   const share = { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } };
-  return html`<${Menu} icon="ellipsis" label=${t("chat.more")} end items=${[share, ...conversationActions(conversation)]} />`;
+  return html`<${Menu} icon="ellipsis" label=${t("chat.more")} end items=${[share, ...conversationActions(conversation, renamingInDialog)]} />`;
 }
 
+function rename(conversation, given) {
+  const title = given.trim().slice(0, MAX_TITLE);
+  if (!title || title === conversation.title) return;
+  changeConversation(conversation.id, { title });
+  renameOnServer({ ...conversation, title });
+}
+
+/** In the list, in the place of the title. */
 export function Renaming({ conversation }) {
   const ref = useRef(null);
-  useEffect(() => ref.current.select(), []);
+  useEffect(() => {
+    ref.current.focus();
+    ref.current.select();
+  }, []);
   const finish = () => {
-    const title = ref.current.value.trim().slice(0, MAX_TITLE);
     if (renaming.peek() !== conversation.id) return;
     renaming.value = "";
-    if (title && title !== conversation.title) changeConversation(conversation.id, { title });
+    rename(conversation, ref.current.value);
   };
   const onKey = (event) => {
     if (event.key === "Enter") finish();
     if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); renaming.value = ""; }
   };
-  return html`<input ref=${ref} class="input" aria-label=${t("chat.title")} maxlength=${MAX_TITLE} value=${conversation.title} onBlur=${finish} onKeyDown=${onKey} autofocus />`;
+  return html`<input ref=${ref} class="input" aria-label=${t("chat.title")} maxlength=${MAX_TITLE} value=${conversation.title} onBlur=${finish} onKeyDown=${onKey} />`;
+}
+
+export function RenameDialog() {
+  const ref = useRef(null);
+  const conversation = conversations.value.find((one) => one.id === renamingInDialog.value);
+  if (!conversation) return null;
+  const close = () => { renamingInDialog.value = ""; };
+  const submit = (event) => { event.preventDefault(); close(); rename(conversation, ref.current.value); };
+  return html`<${Dialog} title=${t("chat.rename")} onClose=${close}><form class="stack" onSubmit=${submit}>
+    <input ref=${ref} class="input" aria-label=${t("chat.title")} maxlength=${MAX_TITLE} value=${conversation.title} autofocus />
+    <div class="row"><div class="grow"></div><${Button} onClick=${close}>${t("cancel")}<//><${Button} kind="primary" type="submit">${t("save")}<//></div>
+  </form><//>`;
 }
 
 export function DeleteDialog() {

@@ -21,7 +21,9 @@ export const draft = signal(newConversation());
 
 const openId = computed(() => (place.value.kind === "conversation" ? place.value.conversationId : null));
 /** The conversation that is shown; undefined where the address names one that is not here. */
-export const current = computed(() => (openId.value ? conversations.value.find((one) => one.id === openId.value) : draft.value));
+export const current = computed(() => (openId.value ? conversations.value.find((one) => [one.id, one.serverId].includes(openId.value)) : draft.value));
+/** A conversation that the server keeps has an address that other browsers can open. */
+export const addressIdOf = (conversation) => conversation.serverId ?? conversation.id;
 
 /** Messages of the conversation that is shown: id to a signal, so that a growing answer draws itself only. */
 const held = new Map();
@@ -153,14 +155,22 @@ export function saveMessage(message) {
   return writeUnless("messages", message, isFurther);
 }
 
+/** Called with a conversation of which another branch is shown, or a part is gone. */
+export const pathListeners = new Set();
+
 /** Shows the branch that has this message. */
-export function selectMessage(message) {
+export async function selectMessage(message) {
   const conversation = conversations.peek().find((one) => one.id === message.conversationId);
-  return changeConversation(conversation.id, { selected: selecting(conversation.selected, message) });
+  await changeConversation(conversation.id, { selected: selecting(conversation.selected, message) });
+  for (const listener of pathListeners) listener(conversation);
 }
+
+/** Called with the ids of messages that are deleted. */
+export const messagesDeleted = new Set();
 
 export async function deleteMessage(message) {
   const ids = branchOf(tree.peek(), message.id);
+  for (const listener of messagesDeleted) listener(ids);
   const blobs = ids.flatMap((id) => messageOf(id).attachments.map((one) => one.blobId)).filter(Boolean);
   batch(() => {
     ids.forEach((id) => held.delete(id));
@@ -169,13 +179,21 @@ export async function deleteMessage(message) {
   await deleteAll("messages", ids);
   await deleteAll("blobs", blobs);
   const conversation = conversations.peek().find((one) => one.id === message.conversationId);
-  if (conversation) await changeConversation(conversation.id, { rootIds: conversation.rootIds.filter((id) => !ids.includes(id)) });
+  if (!conversation) return;
+  await changeConversation(conversation.id, { rootIds: conversation.rootIds.filter((id) => !ids.includes(id)) });
+  for (const listener of pathListeners) listener(conversation);
 }
 
+/** Called with a conversation that is deleted. */
+export const deleted = new Set();
+
 export async function deleteConversation(id) {
+  const conversation = conversations.peek().find((one) => one.id === id);
   const messages = await readMessagesOf(id);
+  if (current.peek()?.id === id) goTo("#/");
   conversations.value = conversations.peek().filter((one) => one.id !== id);
-  if (openId.peek() === id) goTo("#/");
+  for (const listener of deleted) listener(conversation);
+  for (const listener of messagesDeleted) listener(messages.map((one) => one.id));
   await deleteAll("messages", messages.map((one) => one.id));
   await deleteAll("blobs", messages.flatMap((one) => one.attachments.map((attachment) => attachment.blobId)).filter(Boolean));
   await deleteAll("conversations", [id]);
@@ -183,14 +201,20 @@ export async function deleteConversation(id) {
 }
 
 /** Takes a conversation with its messages that came from a file or from the server. */
-export async function takeConversation(conversation, messages) {
+export async function takeConversation(conversation, messages, addressId = conversation.id) {
   await writeAll("messages", messages);
   await writeOne("conversations", conversation);
   conversations.value = [conversation, ...conversations.peek().filter((one) => one.id !== conversation.id)];
   if (heldFor.peek() === conversation.id) heldFor.value = "";
   announce({ conversationId: conversation.id });
-  goTo(conversationHash(conversation.id));
+  goTo(conversationHash(addressId), { replace: addressId !== conversation.id });
   await loadMessages();
+}
+
+/** Messages that another browser has added at the server. */
+export async function addServerMessages(conversation, messages, serverItems) {
+  await addMessages(conversation, messages);
+  await changeConversation(conversation.id, { serverItems });
 }
 
 /** Another tab has changed something: reads it anew. Answers that grow here keep what they have. */

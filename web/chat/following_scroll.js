@@ -14,7 +14,7 @@ export function FollowingScroll({ follow, children }) {
   const [isAtEnd, setAtEnd] = useState(true);
   useEffect(() => {
     let last = 0;
-    const toEnd = () => { if (following.current) scroller.current.scrollTop = scroller.current.scrollHeight; };
+    const toEnd = () => { if (following.current && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight; };
     const onScroll = () => {
       const { scrollTop, scrollHeight, clientHeight } = scroller.current;
       const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PIXELS;
@@ -32,6 +32,7 @@ export function FollowingScroll({ follow, children }) {
     return () => { observer.disconnect(); element.removeEventListener("scroll", onScroll); };
   }, []);
   const goToEnd = () => {
+    if (!scroller.current) return;
     following.current = true;
     setAtEnd(true);
     scroller.current.scrollTop = scroller.current.scrollHeight;

@@ -1,9 +1,9 @@
 /** The frame of the chat: conversations at the side, the thread in the middle, the composer below it. */
 
-import { Button, Note } from "../design/components.js";
+import { Button, Icon, Note } from "../design/components.js";
 import { TopBar } from "../app/shell.js";
 import { readChoice, writeChoice } from "../app/choices.js";
-import { computed, html, signal, useEffect } from "../app/view.js";
+import { computed, html, signal, useEffect, useState } from "../app/view.js";
 import { t } from "../app/words.js";
 import { goTo, place } from "./address.js";
 import { said, send, stop } from "./answering.js";
@@ -14,8 +14,9 @@ import { EmptyState } from "./empty.js";
 import { onShortcut } from "./shortcuts.js";
 import { ModelPicker } from "./models/model_picker.js";
 import { SettingsDrawer } from "./settings/settings_drawer.js";
-import { ConversationMenu, DeleteDialog } from "./conversation_menu.js";
+import { ConversationMenu, DeleteDialog, RenameDialog } from "./conversation_menu.js";
 import { EnlargedPicture } from "./attachments_view.js";
+import { openFromServer } from "./server_copy.js";
 import { ShareDialog } from "./share.js";
 import { Sidebar, SidebarDrawer } from "./sidebar.js";
 import { Thread } from "./thread.js";
@@ -62,7 +63,7 @@ export function ChatPage() {
       <main class="chat-main" id="content" tabindex="-1"><h1 class="visually-hidden">${title}</h1><${Content} conversation=${conversation} /></main>
     </div>
     ${settingsOpen.value && conversation && html`<${SettingsDrawer} conversation=${conversation} onChange=${changeSettings} onClose=${() => { settingsOpen.value = false; }} />`}
-    <${ShareDialog} /><${DeleteDialog} /><${EnlargedPicture} /><${Announcements} />
+    <${ShareDialog} /><${DeleteDialog} /><${RenameDialog} /><${EnlargedPicture} /><${Announcements} />
   </div>`;
 }
 
@@ -115,8 +116,12 @@ function NotHere() {
     <${Button} icon="square-pen" onClick=${() => goTo("#/")}>${t("chat.new")}<//></div></div>`;
 }
 
-function OpenFromServer() {
-  return null;
+function OpenFromServer({ serverId }) {
+  const [error, setError] = useState(null);
+  useEffect(() => { openFromServer(serverId).catch(setError); }, [serverId]);
+  return html`<div class="chat-empty">${error
+    ? html`<${Note} kind="warn">${error.status === 404 ? t("chat.server.gone") : error.message}<//>`
+    : html`<p class="soft" role="status"><${Icon} name="loader-circle" spin /> ${t("chat.server.opening")}</p>`}</div>`;
 }
 
 const ANNOUNCED = { running: "chat.said.running", done: "chat.said.done", stopped: "chat.said.stopped", failed: "chat.said.failed" };

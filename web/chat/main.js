@@ -4,6 +4,7 @@ import { effect, html, render, untracked } from "../app/view.js";
 import { Overlays } from "../app/shell.js";
 import { resumeRunning } from "./answering.js";
 import { ChatPage } from "./layout.js";
+import { refresh } from "./server_copy.js";
 import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, tree } from "./conversations.js";
 
 render(html`<${ChatPage} /><${Overlays} />`, document.getElementById("app"));
@@ -12,6 +13,12 @@ await loadConversations();
 
 effect(() => {
   if (isLoaded.value && current.value) untracked(loadMessages);
+});
+
+/** What another browser has added to a conversation that the server keeps. */
+effect(() => {
+  if (!areMessagesLoaded.value) return;
+  untracked(() => { if (current.value?.place === "server") refresh(current.value).catch(() => {}); });
 });
 
 effect(() => {

@@ -1,5 +1,139 @@
-/** Conversations that the server keeps, through /v1/conversations. */
+/** Conversations that the server keeps, through /v1/conversations: the messages that are shown are its items. */
 
-export function keepOnServer() {}
+import { toast } from "../design/components.js";
+import { ApiError, call, getJson, postJson } from "../app/api.js";
+import { t } from "../app/words.js";
+import { conversationHash, goTo } from "./address.js";
+import { onAnswered } from "./answering.js";
+import { isRunning } from "./answers/run_answer.js";
+import { addServerMessages, changeConversation, conversations, deleted, pathListeners, takeConversation } from "./conversations.js";
+import { chatRequestOf } from "./request.js";
+import { contentOf, messagesOf } from "./server_items.js";
+import { readMessagesOf, writeAll } from "./storage.js";
+import { childrenOf, pathOf } from "./tree.js";
 
-export function keepInBrowser() {}
+const PAGE = 100;
+const MAX_PAGES = 50;
+const MAX_ADDED = 20;
+
+const find = (id) => conversations.peek().find((one) => one.id === id);
+
+export async function keepOnServer(conversation) {
+  try {
+    const { id } = await create(conversation);
+    await changeConversation(conversation.id, { place: "server", serverId: id, serverItems: [] });
+    await push(find(conversation.id));
+    goTo(conversationHash(id), { replace: true });
+    toast(t("chat.server.kept"), "server");
+  } catch (fault) {
+    if (!(fault instanceof ApiError)) throw fault;
+    toast(t("chat.server.failed", { message: fault.message }), "circle-alert");
+  }
+}
+
+export async function keepInBrowser(conversation) {
+  try {
+    await call(`v1/conversations/${conversation.serverId}`, { method: "DELETE" });
+  } catch (fault) {
+    if (!(fault instanceof ApiError) || fault.status !== 404) return toast(t("chat.server.failed", { message: fault.message }), "circle-alert");
+  }
+  goTo(conversationHash(conversation.id), { replace: true });
+  await changeConversation(conversation.id, { place: "browser", serverId: undefined, serverItems: undefined });
+  toast(t("chat.server.removed"));
+}
+
+/** Opens a conversation that this browser has not yet. Throws an ApiError. */
+export async function openFromServer(serverId) {
+  const { metadata } = await getJson(`v1/conversations/${encodeURIComponent(serverId)}`);
+  const items = await itemsOf(serverId);
+  const { conversation, messages, blobs } = messagesOf(serverId, metadata?.title ?? "", items);
+  await writeAll("blobs", blobs);
+  await takeConversation(conversation, messages, serverId);
+}
+
+/** Takes what other browsers have added since. */
+export async function refresh(conversation) {
+  const known = new Set((conversation.serverItems ?? []).map((one) => one.itemId));
+  const items = await itemsOf(conversation.serverId);
+  const added = items.filter((one) => !known.has(one.id));
+  const stillThere = (conversation.serverItems ?? []).every((one) => items.some((item) => item.id === one.itemId));
+  if (!added.length || !stillThere) return;
+  const { messages, blobs, serverItems } = messagesOf(conversation.serverId, "", added, conversation.id);
+  if (!messages.length) return;
+  messages[0].parentId = (conversation.serverItems ?? []).at(-1)?.messageId ?? null;
+  await writeAll("blobs", blobs);
+  await addServerMessages(find(conversation.id), messages, [...(conversation.serverItems ?? []), ...serverItems]);
+}
+
+async function create(conversation) {
+  return postJson("v1/conversations", { metadata: { app: "tis-chat", title: conversation.title.slice(0, 500) } });
+}
+
+async function itemsOf(serverId) {
+  const items = [];
+  let after = "";
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const query = new URLSearchParams({ order: "asc", limit: PAGE, "include[]": "message.input_image.image_url", ...(after && { after }) });
+    const { data, has_more: hasMore, last_id: last } = await getJson(`v1/conversations/${encodeURIComponent(serverId)}/items?${query}`);
+    items.push(...data);
+    if (!hasMore) break;
+    after = last;
+  }
+  return items;
+}
+
+/** Makes the items what is shown: those of another branch are deleted, new messages are added. */
+async function push(conversation) {
+  const messages = await readMessagesOf(conversation.id);
+  const byId = new Map(messages.map((one) => [one.id, one]));
+  const shown = pathOf(childrenOf(messages), conversation.selected).map((id) => byId.get(id)).filter((one) => !isRunning(one.answer));
+  const sizes = shown.map((one) => ({ messageId: one.id, size: (one.answer?.text ?? one.text).length }));
+  const stored = conversation.serverItems ?? [];
+  let same = 0;
+  while (same < stored.length && same < sizes.length && stored[same].messageId === sizes[same].messageId && stored[same].size === sizes[same].size) same += 1;
+  const base = `v1/conversations/${conversation.serverId}`;
+  for (const { itemId } of stored.slice(same)) await call(`${base}/items/${encodeURIComponent(itemId)}`, { method: "DELETE" }).catch(() => {});
+  const kept = stored.slice(0, same);
+  for (let at = same; at < shown.length; at += MAX_ADDED) {
+    const part = shown.slice(at, at + MAX_ADDED);
+    const items = await Promise.all(part.map(async (one) => ({ type: "message", role: one.role, content: await contentOf(one, conversation, chatRequestOf) })));
+    const { data } = await postJson(`${base}/items`, { items });
+    data.forEach((item, number) => kept.push({ itemId: item.id, ...sizes[at + number] }));
+  }
+  await changeConversation(conversation.id, { serverItems: kept });
+}
+
+/** One change at a time, or two would add the same. */
+let pushing = Promise.resolve();
+
+function pushSoon(id) {
+  pushing = pushing.then(async () => {
+    const conversation = find(id);
+    if (conversation?.place !== "server") return;
+    try {
+      await push(conversation);
+    } catch (fault) {
+      if (fault.status === 404) return await again(conversation);
+      toast(t("chat.server.failed", { message: fault.message }), "circle-alert");
+    }
+  }).catch(() => {});
+  return pushing;
+}
+
+/** The server forgets conversations that nobody uses for long: this browser has a copy. */
+async function again(conversation) {
+  const { id } = await create(conversation);
+  await changeConversation(conversation.id, { serverId: id, serverItems: [] });
+  await push(find(conversation.id));
+}
+
+export async function renameOnServer(conversation) {
+  if (conversation.place !== "server") return;
+  await call(`v1/conversations/${conversation.serverId}`, { method: "POST", json: { metadata: { app: "tis-chat", title: conversation.title.slice(0, 500) } } }).catch(() => {});
+}
+
+onAnswered((conversation) => pushSoon(conversation.id));
+pathListeners.add((conversation) => pushSoon(conversation.id));
+deleted.add((conversation) => {
+  if (conversation.place === "server") call(`v1/conversations/${conversation.serverId}`, { method: "DELETE" }).catch(() => {});
+});

@@ -31,7 +31,7 @@ function Share() {
 }
 
 async function linkOf(message) {
-  if (!message?.answer) throw new Error(t("chat.share.gone"));
+  if (message?.answer?.api !== "chat") throw new Error(t("chat.share.gone"));
   const { sessionId } = message.answer;
   const answer = await call(`v1/stream/${encodeURIComponent(sessionId)}/read_token`, { method: "POST" });
   const { read_token: token } = await answer.json();

@@ -4,7 +4,8 @@ import { Button, Dialog, Icon, Menu } from "../design/components.js";
 import { html, signal, useEffect, useRef, useState } from "../app/view.js";
 import { language, t } from "../app/words.js";
 import { conversationHash, goTo } from "./address.js";
-import { conversations, current, draft } from "./conversations.js";
+import { answeringIn } from "./answering.js";
+import { addressIdOf, conversations, current, draft } from "./conversations.js";
 import { conversationActions, Renaming, renaming } from "./conversation_menu.js";
 import { ImportButton } from "./import_button.js";
 import { searchMessages } from "./storage.js";
@@ -76,11 +77,12 @@ function Entry({ conversation, onChosen }) {
   const choose = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    goTo(conversationHash(conversation.id));
+    goTo(conversationHash(addressIdOf(conversation)));
     onChosen();
   };
   return html`<li class=${isCurrent ? "entry current" : "entry"}>
-    <a href=${conversationHash(conversation.id)} class="one-line" aria-current=${isCurrent ? "page" : undefined} onClick=${choose}>${conversation.title || t("chat.untitled")}</a>
+    <a href=${conversationHash(addressIdOf(conversation))} class="one-line" aria-current=${isCurrent ? "page" : undefined} onClick=${choose}>${conversation.title || t("chat.untitled")}</a>
+    ${answeringIn.value.has(conversation.id) && html`<${Icon} name="loader-circle" spin label=${t("chat.running")} />`}
     ${conversation.place === "server" && html`<${Icon} name="server" label=${t("chat.on_server")} />`}
     <${Menu} icon="ellipsis" label=${t("chat.more_of", { title: conversation.title })} small end items=${conversationActions(conversation)} />
   </li>`;

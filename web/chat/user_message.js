@@ -3,12 +3,13 @@
 import { Button, CopyButton } from "../design/components.js";
 import { html, useEffect, useRef, useState } from "../app/view.js";
 import { t } from "../app/words.js";
-import { edit } from "./answering.js";
+import { answerQuestion, edit } from "./answering.js";
 import { Attachments } from "./attachments_view.js";
 import { Branches } from "./branches.js";
+import { deleteMessage } from "./conversations.js";
 import { editWished } from "./shortcuts.js";
 
-export function UserMessage({ message, conversation, isLastQuestion }) {
+export function UserMessage({ message, conversation, isLast, isLastQuestion }) {
   const [isEditing, setEditing] = useState(false);
   const wished = editWished.value;
   useEffect(() => { if (wished && isLastQuestion) { setEditing(true); editWished.value = 0; } }, [wished]);
@@ -21,7 +22,9 @@ export function UserMessage({ message, conversation, isLastQuestion }) {
       <${Branches} message=${message} />
       <${CopyButton} text=${message.text} />
       <${Button} small kind="quiet" icon="pencil" label=${t("chat.edit")} onClick=${() => setEditing(true)} />
+      <${Button} small kind="quiet" icon="trash-2" label=${t("chat.delete_question")} onClick=${() => deleteMessage(message)} />
     </div>`}
+    ${isLast && !isEditing && html`<${Button} small icon="refresh-cw" onClick=${() => answerQuestion(conversation, message)}>${t("chat.regenerate")}<//>`}
   </article>`;
 }
 

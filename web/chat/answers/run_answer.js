@@ -45,7 +45,7 @@ export class AnswerRun {
     while (!this.leaving.signal.aborted) {
       try {
         if (await this.readOnce()) return this.end();
-        this.lose("unreachable");
+        if (!this.lose("unreachable")) return this.end();
       } catch (fault) {
         if (this.leaving.signal.aborted) return;
         if (!this.takeFault(fault)) return this.end();
@@ -170,6 +170,7 @@ export class AnswerRun {
     this.tries += 1;
     this.lostAt ??= Date.now();
     if (Date.now() - this.lostAt > LONGEST_OUTAGE) return this.fail("", "unreachable");
+    if (answer.firstTokenAt) answer.wasLost = true;
     answer.status = reason === "busy" || (answer.cursor < 0 && reason === "starting") ? "waiting" : "reconnecting";
     answer.wait = { reason, tries: this.tries, since: this.lostAt, until: Date.now() + waitOf(this.tries, retryAfter) };
     return true;

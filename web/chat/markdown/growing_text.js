@@ -5,7 +5,9 @@
 
 import { codeBlock } from "./code_block.js";
 import { elementsOf } from "./clean.js";
-import { htmlOf, mended, tokensOf } from "./language.js";
+import { blocksOf, htmlOf, mended, tokensOf } from "./language.js";
+
+const MENDED = new Set(["paragraph", "heading", "blockquote", "text"]);
 
 export class GrowingText {
   constructor(root) {
@@ -24,7 +26,7 @@ export class GrowingText {
     const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
     if (!text.startsWith(this.text)) this.reset();
     this.text = text;
-    const tokens = tokensOf(text.slice(this.offset));
+    const tokens = blocksOf(text.slice(this.offset));
     let last = tokens.length - 1;
     while (last > 0 && tokens[last].type === "space") last -= 1;
     for (const [at, token] of tokens.entries()) {
@@ -84,10 +86,9 @@ class GrowingBlock {
     }
     token.items.forEach((item, at) => {
       const isLast = !isFinal && at === token.items.length - 1;
-      const raw = isLast ? `${item.raw}…` : item.raw;
+      const raw = isLast ? mended(item.raw.trimEnd()) : item.raw;
       if (this.raws[at] === raw) return;
-      const [shown] = isLast ? mendedTokens(item.raw, "list", token).flatMap((one) => one.items ?? []).slice(-1) : [item];
-      const made = elementsOf(htmlOf([{ ...token, items: [shown ?? item] }])).querySelector("li");
+      const made = itemOf(raw, token.loose);
       if (this.list.children[at]) this.list.children[at].replaceWith(made);
       else this.list.append(made);
       this.raws[at] = raw;
@@ -97,14 +98,15 @@ class GrowingBlock {
   }
 
   showOther(token, isFinal) {
-    const tokens = isFinal ? [token] : mendedTokens(token.raw, token.type, token);
-    this.element.replaceChildren(elementsOf(htmlOf(tokens)));
+    const isMended = !isFinal && MENDED.has(token.type);
+    this.element.replaceChildren(elementsOf(htmlOf(tokensOf(isMended ? mended(token.raw.trimEnd()) : token.raw))));
     this.shown = "other";
   }
 }
 
-function mendedTokens(raw, type, token) {
-  if (!["paragraph", "heading", "list", "blockquote", "text"].includes(type)) return [token];
-  const better = mended(raw.trimEnd());
-  return better === raw.trimEnd() ? (type === "list" ? tokensOf(raw) : [token]) : tokensOf(better);
+function itemOf(raw, isLoose) {
+  const tokens = tokensOf(raw);
+  // Whether paragraphs stand apart is a matter of the whole list.
+  if (isLoose) for (const one of tokens[0]?.items?.[0]?.tokens ?? []) if (one.type === "text") one.type = "paragraph";
+  return elementsOf(htmlOf(tokens)).querySelector("li") ?? document.createElement("li");
 }

@@ -1,6 +1,6 @@
 /** Markdown as models write it: GitHub's, with formulas, and without HTML of its own. */
 
-import { Marked } from "../../vendor/marked.js";
+import { Lexer, Marked } from "../../vendor/marked.js";
 
 /** Elements that models write as HTML because Markdown has none for them. All else of HTML is shown as text. */
 const PLAIN_TAG = /^<(\/?)(br|sub|sup|kbd|mark|b|i|u|s|em|strong|del|ins)\s*\/?>$/i;
@@ -59,6 +59,13 @@ const marked = new Marked({
 });
 
 export const tokensOf = (text) => marked.lexer(text);
+
+/** The blocks of a text, without what is inside of their lines: quick, as most of them have been drawn before. */
+export function blocksOf(text) {
+  const lexer = new Lexer(marked.defaults);
+  return lexer.blockTokens(text, lexer.tokens);
+}
+
 export const htmlOf = (tokens) => marked.parser(tokens);
 
 /** The end of a text that still grows, as if what it has begun were ended: no stars flicker before a word is bold. */
@@ -68,6 +75,6 @@ export function mended(text) {
   const link = /!?\[([^\]\n]*)(\]\([^)\s]*)?$/.exec(text);
   const base = link ? text.slice(0, link.index) + link[1] : text;
   const trimmed = base.replace(/(\*{1,3}|~~|_{1,2})$/, (marks) => ((outside.split(marks).length - 1) % 2 ? "" : marks));
-  const isOpen = (trimmed.replace(/`[^`\n]*`/g, "").split("**").length - 1) % 2 === 1;
+  const isOpen = (trimmed.replace(/`[^`\n]*`/g, "").split("**").length - 1) % 2 === 1 && /\*\*[^\s*][^*]*$/.test(trimmed);
   return isOpen ? `${trimmed.replace(/\s+$/, "")}**` : trimmed;
 }

@@ -1,0 +1,73 @@
+"""What the page does when the server refuses: it waits as long as it is told, or says what is the matter.
+
+The refusals are put between the page and a real server, as the server would have to be overloaded for them.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import Visitor
+from tests.browser.page_watch import require_accessible
+from tests.serving import Served, served, settings_with
+
+_LINE = "A line that takes a moment, and then another moment, until it is complete at last. " * 2
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with served(settings_with(model_repo_id="echo?tokens_per_second=60")) as server:
+        yield server
+
+
+def _refuse(status: int, code: str, headers: dict[str, str] | None = None) -> Callable[[Route], None]:
+    body = json.dumps({"error": {"message": f"Refused: {code}.", "type": "x", "param": None, "code": code}})
+
+    def answer(route: Route) -> None:
+        route.fulfill(status=status, headers={"content-type": "application/json", **(headers or {})}, body=body)
+
+    return answer
+
+
+def test_the_page_waits_for_a_server_that_is_busy_or_not_ready(visitor: Visitor, server: Served) -> None:
+    visitor.expected = ("Failed to load resource",)
+    chat = ChatPage(visitor.open(server.url, "phone"))
+    asked = "**/v1/chat/completions"
+    chat.page.route(asked, _refuse(503, "server_shutting_down"), times=1)
+    chat.page.route(asked, _refuse(429, "rate_limit_exceeded", {"Retry-After": "2"}), times=1)
+    chat.send(_LINE)
+    expect(chat.answer.locator(".reconnecting")).to_contain_text("The server is busy. Next try in")
+    visitor.picture(chat.page, "chat-busy-phone")
+    chat.until_done()
+    expect(chat.text).to_have_text(_LINE.strip())
+
+
+def test_what_cannot_be_replayed_is_said_and_the_answer_is_kept(visitor: Visitor, server: Served) -> None:
+    visitor.expected = ("Failed to load resource",)
+    chat = ChatPage(visitor.open(server.url))
+    chat.send(_LINE)
+    chat.until_text("A line")
+    chat.page.route("**/v1/stream/**", _refuse(410, "replay_gap"))
+    chat.page.reload()
+    expect(chat.answer).to_contain_text("the part of this answer that is missing here")
+    chat.until_text("A line")
+    require_accessible(chat.page)
+    visitor.picture(chat.page, "chat-replay-gap")
+    chat.page.get_by_role("button", name="Try again").click()
+    expect(chat.answer.locator(".branches")).to_contain_text("2 / 2")
+    chat.until_done()
+    expect(chat.text).to_have_text(_LINE.strip())
+
+
+def test_a_wrong_request_is_explained(visitor: Visitor, server: Served) -> None:
+    visitor.expected = ("Failed to load resource",)
+    chat = ChatPage(visitor.open(server.url))
+    chat.page.route("**/v1/chat/completions", _refuse(400, "invalid_value"), times=1)
+    chat.send(_LINE)
+    expect(chat.answer).to_contain_text("Refused: invalid_value.")
+    chat.page.get_by_role("button", name="Try again").click()
+    chat.until_done()
+    expect(chat.text).to_have_text(_LINE.strip())
