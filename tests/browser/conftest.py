@@ -1,8 +1,11 @@
 """Real Chromium, driven by Playwright: a page fails its test if it logs an error, breaks its policy or asks elsewhere."""
 
+import json
 import os
 import shutil
+import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +13,28 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser.page_watch import PageWatch
+from tests.mcp_client.weather_process import McpProcess, weather_process
+from tests.serving import served, settings_with
 
 SIZES = {"desktop": {"width": 1280, "height": 860}, "phone": {"width": 390, "height": 844}}
+# A test of a microphone or a camera is possible without one.
+FAKE_DEVICES = ("--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium_path() -> str:
     path = shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         if os.environ.get("BROWSER") == "none":
             pytest.skip("BROWSER=none: there is no Chromium here")
         pytest.fail("Chromium is not here (`apt-get install chromium`); BROWSER=none leaves the pages untested.")
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium_path()
     with sync_playwright() as playwright:
-        # The flags make a test of a microphone or a camera possible without one.
-        flags = ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        browser = playwright.chromium.launch(executable_path=path, args=FAKE_DEVICES)
         yield browser
         browser.close()
 
@@ -75,3 +85,33 @@ def visitor(browser: Browser, artefacts: Path) -> Iterator[Visitor]:
     visitor = Visitor(browser, artefacts)
     yield visitor
     visitor.close()
+
+
+@dataclass(frozen=True)
+class DemoChat:
+    url: str
+    weather: McpProcess
+
+
+@pytest.fixture(scope="session")
+def demo_chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoChat]:
+    """The demo's models, and an MCP server that they may call: they take seconds to start, so all files share them."""
+    with weather_process(tmp_path_factory.mktemp("weather") / "calls.txt") as weather:
+        settings = settings_with(
+            model_repo_id="models/demo",
+            models=["demo-whisper"],
+            eager_load_model=True,
+            mcp_allowed_hosts=[weather.host],
+            load_wait_seconds=300,
+        )
+        with served(settings) as server:
+            _ask_once(server.url)
+            yield DemoChat(server.url, weather)
+
+
+def _ask_once(url: str) -> None:
+    """The tests do not wait for the model to load."""
+    body = json.dumps({"messages": [{"role": "user", "content": "Ping"}]}).encode()
+    request = urllib.request.Request(f"{url}/v1/chat/completions", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        answer.read()

@@ -29,9 +29,10 @@ class PageFiles:
         self._files: WebFiles | None = None
         self._reading = asyncio.Lock()
 
-    async def files(self) -> WebFiles:
+    async def files(self, *, for_page: bool = False) -> WebFiles:
+        """In development a page reads the folder anew; what it loads comes from the same reading."""
         async with self._reading:
-            if self._files is None or self.in_development:
+            if self._files is None or (self.in_development and for_page):
                 self._files = await run_in_threadpool(_read_and_compress)
             return self._files
 

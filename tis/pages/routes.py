@@ -58,7 +58,7 @@ async def asset(
 
 
 async def _page(request: Request, pages: PageFiles, name: str, depth: int = 0) -> Response:
-    files = await pages.files()
+    files = await pages.files(for_page=True)
     body = files.page(name, depth)
     document = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
     return document.response_to(request, pages.headers | {"Content-Type": "text/html; charset=utf-8"})

@@ -4,7 +4,9 @@ import { batch, signal } from "../app/view.js";
 import { conversationHash, goTo } from "./address.js";
 import { addMessages, addressIdOf, conversations, messageOf, messagesById, messagesDeleted, newId, newMessage, saveMessage, showMessage } from "./conversations.js";
 import { AnswerRun, isRunning, newAnswer } from "./answers/run_answer.js";
-import { chatRequestOf, responseRequestOf } from "./request.js";
+import { decided, waitingForApproval } from "./answers/steps.js";
+import { chatRequestOf, responseRequestOf, usesResponses, withoutMedia } from "./request.js";
+import { storedAttachments } from "./stored_attachments.js";
 import { announce } from "./tabs.js";
 import { lineTo } from "./tree.js";
 
@@ -28,7 +30,7 @@ export const onAnswered = (listener) => afterAnswer.add(listener);
 
 /** Sends a message below the last one that is shown. */
 export async function send(conversation, parentId, { text, attachments = [] }) {
-  const question = newMessage(conversation, "user", parentId, { text, attachments });
+  const question = newMessage(conversation, "user", parentId, { text, attachments: await storedAttachments(attachments) });
   const answered = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
   const stored = await addMessages(conversation, [question, answered]);
   begin(stored, answered);
@@ -62,6 +64,21 @@ export function continueAnswer(conversation, message) {
   goTo(conversationHash(addressIdOf(conversation), answer.sessionId), { replace: true });
 }
 
+/** The user approves or refuses a call. When all that wait are decided, the same answer goes on. */
+export function decide(conversation, message, step, isApproved) {
+  const before = decided(message.answer, step.id, isApproved);
+  if (waitingForApproval(before).length) {
+    showMessage({ ...message, answer: before });
+    return saveMessage({ ...message, answer: before });
+  }
+  const { text, reasoning, steps, items, startedAt, firstTokenAt } = before;
+  const answer = { ...newAnswer("responses", newId("s"), { text, reasoning, steps, items }), steps: [...steps], items: [...items], firstStartedAt: startedAt, firstTokenAt, isContinued: true };
+  const next = { ...message, answer };
+  showMessage(next);
+  begin(conversation, next);
+  return goTo(conversationHash(conversation.id, answer.sessionId), { replace: true });
+}
+
 /** Reads on an answer whose connection was given up. */
 export function resume(conversation, message) {
   const next = { ...message, answer: { ...message.answer, status: "reconnecting", error: null, endedAt: null } };
@@ -81,7 +98,7 @@ export function resumeRunning(conversation, messages) {
 }
 
 function freshAnswer(conversation) {
-  return newAnswer(conversation.settings.mcpServers?.length ? "responses" : "chat", newId("s"));
+  return newAnswer(usesResponses(conversation) ? "responses" : "chat", newId("s"));
 }
 
 function begin(conversation, message) {
@@ -132,14 +149,8 @@ messagesDeleted.add((ids) => {
 async function requestOf(conversation, line, answer) {
   const make = answer.api === "responses" ? responseRequestOf : chatRequestOf;
   const body = await make(conversation, line, { sessionId: answer.sessionId });
-  if (answer.isContinued) Object.assign(body, { continue_final_message: true, add_generation_prompt: false });
-  answer.request = withoutData(body);
+  answer.request = withoutMedia(body);
   return body;
-}
-
-/** The request as it is kept and shown: without the bytes of pictures. */
-function withoutData(body) {
-  return JSON.parse(JSON.stringify(body, (name, value) => (typeof value === "string" && value.startsWith("data:") && value.length > 200 ? `${value.slice(0, 40)}...` : value)));
 }
 
 /** Shows an answer at most once a frame, and stores it about once a second. */

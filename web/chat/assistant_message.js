@@ -3,7 +3,7 @@
 import { Button, CopyButton, Menu } from "../design/components.js";
 import { html, useState } from "../app/view.js";
 import { t } from "../app/words.js";
-import { continueAnswer, regenerate, resume } from "./answering.js";
+import { continueAnswer, decide, regenerate, resume } from "./answering.js";
 import { isRunning } from "./answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { AnswerStats } from "./answer_stats.js";
@@ -30,7 +30,7 @@ export function AssistantMessage({ message, conversation, isLast }) {
   ].filter(Boolean);
   return html`<article class="message assistant" aria-busy=${running}>
     <h2 class="visually-hidden">${t("chat.answer")}</h2>
-    <${AnswerBody} answer=${answer} showsLogprobs=${showsLogprobs} onRetry=${again} onResume=${answer.cursor >= 0 || answer.error?.code === "unreachable" ? () => resume(conversation, message) : null} />
+    <${AnswerBody} answer=${answer} showsLogprobs=${showsLogprobs} onDecide=${(step, isApproved) => decide(conversation, message, step, isApproved)} onRetry=${again} onResume=${answer.cursor >= 0 || answer.error?.code === "unreachable" ? () => resume(conversation, message) : null} />
     ${!running && html`<div class="message-actions">
       <${Branches} message=${message} />
       <${CopyButton} text=${answer.text} />

@@ -92,7 +92,10 @@ function Content({ conversation }) {
   if (place.value.kind === "watch") return html`<${Watch} ...${place.value} key=${place.value.sessionId} />`;
   if (!conversation) return html`<${NotHere} />`;
   if (!areMessagesLoaded.value) return html`<div class="grow"></div>`;
-  const onSend = (message) => send(current.peek(), path.peek().at(-1) ?? null, message);
+  const onSend = ({ settings, ...message }) => {
+    if (settings) changeSettings(settings);
+    return send(current.peek(), path.peek().at(-1) ?? null, message);
+  };
   const isEmpty = !path.value.length;
   return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} onSend=${onSend} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
     <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${onSend} onStop=${stopRunning} /></div>`;

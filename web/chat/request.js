@@ -1,15 +1,143 @@
-/** The body of a request, made of the messages of a path. */
+/** The bodies of POST /v1/chat/completions and /v1/responses, of the messages of a path, their attachments and the settings. */
 
-const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "max_tokens", "seed", "reasoning_effort"];
+import { readOne } from "./storage.js";
 
-export async function chatRequestOf(conversation, path, { sessionId }) {
-  const { settings } = conversation;
-  const messages = path.map((message) => ({ role: message.role, content: message.answer?.text ?? message.text }));
-  if (settings.system) messages.unshift({ role: "system", content: settings.system });
-  const body = { messages, stream: true, stream_options: { include_usage: true }, session_id: sessionId };
-  if (settings.model) body.model = settings.model;
-  for (const name of SAMPLING) if (settings[name] !== null && settings[name] !== undefined) body[name] = settings[name];
-  return body;
+/** Settings that have the name of their parameter. What is null or absent has the model's default. */
+const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "seed", "repetition_penalty", "presence_penalty", "frequency_penalty"];
+const NUM_ALTERNATIVES = 5;
+const MEDIA_KINDS = ["image", "video", "audio"];
+const SHOWN_MEDIA = "…";
+
+/** MCP servers ask for approvals, which only responses can. */
+export function usesResponses(conversation) {
+  return (conversation.settings?.mcpServers ?? []).length > 0;
 }
 
-export const responseRequestOf = chatRequestOf;
+/** `path`: the messages from the first to the one that is to be answered, or to an answer that is to be continued. */
+export async function chatRequestOf(conversation, path, { sessionId } = {}) {
+  const settings = conversation.settings ?? {};
+  const messages = settings.system?.trim() ? [{ role: "system", content: settings.system }] : [];
+  for (const message of path) messages.push(message.role === "user" ? await userMessage(message, chatMedia) : assistantMessage(message));
+  const last = path.at(-1);
+  const continues = last?.role === "assistant";
+  return {
+    ...(settings.model ? { model: settings.model } : {}),
+    messages,
+    stream: true,
+    stream_options: { include_usage: true },
+    ...(sessionId ? { session_id: sessionId } : {}),
+    ...sampling(settings),
+    ...(has(settings.max_tokens) ? { max_tokens: settings.max_tokens } : {}),
+    ...(settings.reasoning_effort ? { reasoning_effort: settings.reasoning_effort } : {}),
+    ...(settings.schema ? { response_format: { type: "json_schema", json_schema: { name: nameOf(settings.schema), schema: settings.schema } } } : {}),
+    ...(settings.logprobs ? { logprobs: true, top_logprobs: NUM_ALTERNATIVES } : {}),
+    ...(continues ? { continue_final_message: true, add_generation_prompt: false } : {}),
+  };
+}
+
+/** After an approval the path ends with the answer that asked for it: its items have what the user said. */
+export async function responseRequestOf(conversation, path, _options = {}) {
+  const settings = conversation.settings ?? {};
+  const input = [];
+  for (const message of path) {
+    if (message.role === "user") input.push(await userMessage(message, responseMedia, "input_text"));
+    else input.push(...answerItems(message));
+  }
+  return {
+    ...(settings.model ? { model: settings.model } : {}),
+    ...(settings.system?.trim() ? { instructions: settings.system } : {}),
+    input,
+    stream: true,
+    ...sampling(settings),
+    ...(has(settings.max_tokens) ? { max_output_tokens: settings.max_tokens } : {}),
+    ...(settings.reasoning_effort ? { reasoning: { effort: settings.reasoning_effort } } : {}),
+    ...(settings.schema ? { text: { format: { type: "json_schema", name: nameOf(settings.schema), schema: settings.schema } } } : {}),
+    ...(settings.logprobs ? { include: ["message.output_text.logprobs"], top_logprobs: NUM_ALTERNATIVES } : {}),
+    tools: (settings.mcpServers ?? []).map(mcpTool),
+  };
+}
+
+function mcpTool(server) {
+  return {
+    type: "mcp",
+    server_label: server.label,
+    server_url: server.url,
+    require_approval: server.approval === "never" ? "never" : "always",
+    ...(server.allowedTools?.length ? { allowed_tools: server.allowedTools } : {}),
+  };
+}
+
+function sampling(settings) {
+  return Object.fromEntries(SAMPLING.filter((name) => has(settings[name])).map((name) => [name, settings[name]]));
+}
+
+const has = (value) => value !== null && value !== undefined && value !== "";
+
+function nameOf(schema) {
+  return (schema.title ?? "answer").replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 64) || "answer";
+}
+
+async function userMessage(message, mediaPart, textType = "text") {
+  const attachments = message.attachments ?? [];
+  if (!attachments.length) return { role: "user", content: message.text };
+  const parts = [];
+  for (const attachment of attachments) {
+    if (MEDIA_KINDS.includes(attachment.kind)) parts.push(mediaPart(attachment.kind, await dataUrlOf(attachment), attachment));
+    else parts.push({ type: textType, text: documentText(attachment) });
+  }
+  if (message.text) parts.push({ type: textType, text: message.text });
+  return { role: "user", content: parts };
+}
+
+function chatMedia(kind, url, attachment) {
+  if (kind === "image") return { type: "image_url", image_url: { url } };
+  if (kind === "video") return { type: "video_url", video_url: { url } };
+  return audioPart(url, attachment);
+}
+
+function responseMedia(kind, url, attachment) {
+  if (kind === "image") return { type: "input_image", image_url: url };
+  if (kind === "video") return { type: "input_video", video_url: url };
+  return audioPart(url, attachment);
+}
+
+function audioPart(url, attachment) {
+  return { type: "input_audio", input_audio: { data: url.slice(url.indexOf(",") + 1), format: (attachment.type.split("/")[1] ?? "wav").replace(/;.*/, "") } };
+}
+
+/** A fence longer than any in the document, so that its end is certain. */
+export function documentText({ name, text }) {
+  const longest = Math.max(2, ...[...(text ?? "").matchAll(/`+/g)].map((match) => match[0].length));
+  const fence = "`".repeat(longest + 1);
+  return `${name}:\n\n${fence}\n${text}\n${fence}\n`;
+}
+
+function assistantMessage({ text, answer }) {
+  return { role: "assistant", content: answer?.text ?? text ?? "", ...(answer?.reasoning ? { reasoning_content: answer.reasoning } : {}) };
+}
+
+function answerItems({ text, answer }) {
+  const items = answer?.items?.filter((item) => item.type !== "reasoning");
+  if (!items?.length) return answer?.text ?? text ? [{ role: "assistant", content: answer?.text ?? text }] : [];
+  return items;
+}
+
+async function dataUrlOf(attachment) {
+  const blob = attachment.blob ?? (await readOne("blobs", attachment.blobId))?.blob;
+  if (!blob) throw new Error(`${attachment.name}: the file is no longer in this browser.`);
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.replace(/^data:[^,]*,/, `data:${attachment.type.replace(/;.*/, "")};base64,`));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
+}
+
+/** A copy without the bytes of media, small enough to keep beside the answer. */
+export function withoutMedia(body) {
+  return JSON.parse(JSON.stringify(body, (key, value) => {
+    if (typeof value !== "string") return value;
+    if (value.startsWith("data:")) return `${value.slice(0, value.indexOf(",") + 1)}${SHOWN_MEDIA}`;
+    return key === "data" ? SHOWN_MEDIA : value;
+  }));
+}

@@ -67,6 +67,12 @@ export class AnswerRun {
   /** Ends the answer at the server. Its end comes through the stream, to all who read it. */
   async stop() {
     const { answer } = this;
+    if (!this.reader.stopPath(answer)) {
+      // The server has not named the response yet: there is nothing to cancel by name.
+      answer.status = "stopped";
+      this.leave();
+      return this.end();
+    }
     try {
       await call(this.reader.stopPath(answer), { method: "POST" });
     } catch (fault) {
@@ -124,6 +130,7 @@ export class AnswerRun {
       return call(this.reader.path, { method: "POST", json: body, signal });
     }
     const path = this.reader.resumePath(answer);
+    if (!path) throw new ApiError(404, "");
     const query = this.token ? `${path.includes("?") ? "&" : "?"}read_token=${encodeURIComponent(this.token)}` : "";
     return call(path + query, { signal, headers: this.reader.resumeHeaders(answer), ask: !this.token });
   }
@@ -155,7 +162,7 @@ export class AnswerRun {
     if (fault.code === "invalid_last_event_id" && answer.cursor >= 0 && !this.hasBegunAnew) {
       // The server has less than was shown, as after a restart without a disk: its recording is what counts.
       this.hasBegunAnew = true;
-      Object.assign(answer, { cursor: -1, text: answer.base.text, reasoning: answer.base.reasoning, steps: [], logprobs: null });
+      Object.assign(answer, { cursor: -1, text: answer.base.text, reasoning: answer.base.reasoning, steps: answer.base.steps ?? [], items: answer.base.items ?? null, logprobs: null });
       this.requestOf = null;
       return this.lose("unreachable");
     }

@@ -1,0 +1,89 @@
+/** The models of this server, what each can do, and their loading and unloading. */
+
+import { call, getJson } from "../../app/api.js";
+import { eventsOf } from "../../app/event_stream.js";
+import { askForKey, hasKey } from "../../app/keys.js";
+import { computed, signal } from "../../app/view.js";
+
+/** As `/v1/models` lists them; null before the first answer. */
+export const models = signal(null);
+export const modelsError = signal(null);
+/** Bytes that each loaded model holds, by id, from `/health`. */
+export const heldBytes = signal({});
+/** Loads that this page watches: id -> { stage, part }, `part` from 0 to 1 or null. */
+export const loads = signal({});
+
+export const chatModels = computed(() => (models.value ?? []).filter((model) => model.capabilities?.includes("chat")));
+export const transcriber = computed(() => (models.value ?? []).find((model) => model.capabilities?.includes("transcription")) ?? null);
+
+/** The model that answers: the chosen one while it is served, else the first that chats. */
+export function modelOf(settings) {
+  const chosen = chatModels.value.find((model) => model.id === settings?.model || model.aliases?.includes(settings?.model));
+  return chosen ?? chatModels.value[0] ?? null;
+}
+
+export const takes = (model, kind) => Boolean(model?.modalities?.input?.includes(kind));
+export const isAble = (model, capability) => Boolean(model?.capabilities?.includes(capability));
+
+let reading = null;
+
+/** Calls that come together share one answer. */
+export function refreshModels() {
+  reading ??= read().finally(() => { reading = null; });
+  return reading;
+}
+
+async function read() {
+  try {
+    models.value = (await getJson("v1/models")).data;
+    modelsError.value = null;
+  } catch (fault) {
+    modelsError.value = fault.message;
+    return;
+  }
+  const health = await getJson("health", { ask: false }).catch((fault) => fault.body);
+  heldBytes.value = Object.fromEntries((health?.models ?? []).map((model) => [model.id, model.memoryBytes]));
+}
+
+/** Resolves when the model is ready; throws with the words of the server if it does not load. */
+export async function loadModel(id) {
+  show(id, { stage: "waiting", part: null });
+  try {
+    const answer = await asAdmin("load_model", { json: { model: id } });
+    for await (const { data } of eventsOf(answer)) {
+      const event = JSON.parse(data);
+      if (event.status === "error") throw new Error(event.message);
+      if (event.status === "ready") break;
+      show(id, { stage: event.stage, part: event.progress ? event.progress.current / event.progress.total : null });
+    }
+  } finally {
+    show(id, null);
+    await refreshModels();
+  }
+}
+
+export async function unloadModel(id) {
+  try {
+    await asAdmin(`v1/models/${encodeURIComponent(id).replaceAll("%2F", "/")}/unload`, {});
+  } finally {
+    await refreshModels();
+  }
+}
+
+/** Without ADMIN_KEY a server takes this from its own computer; with one it refuses, and the user is asked for it. */
+async function asAdmin(path, options) {
+  if (!hasKey("admin")) {
+    try {
+      return await call(path, { method: "POST", ask: false, ...options });
+    } catch (fault) {
+      const needsKey = fault.status === 401 || (fault.status === 403 && fault.message.includes("ADMIN_KEY>"));
+      if (!needsKey || !(await askForKey("admin", false))) throw fault;
+    }
+  }
+  return call(path, { method: "POST", key: "admin", ...options });
+}
+
+function show(id, progress) {
+  const { [id]: _, ...others } = loads.value;
+  loads.value = progress ? { ...others, [id]: progress } : others;
+}
