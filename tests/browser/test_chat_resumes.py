@@ -51,13 +51,13 @@ def test_a_second_tab_sees_a_question_at_once_and_can_stop_its_answer(visitor: V
     other = ChatPage(chat.page.context.new_page())
     other.page.goto(chat.page.url)
     other.until_done()
-    chat.send(_LINE)
+    chat.send(_LINE * 5)
     other.until_text("Word 0")
     other.page.get_by_role("button", name="Stop").click()
     for one in (chat, other):
         one.until_done()
         expect(one.answer).to_contain_text("Stopped")
-    assert chat.text.inner_text() == other.text.inner_text() != _LINE
+    assert chat.text.inner_text() == other.text.inner_text() != _LINE * 5
 
 
 def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor, server: Served) -> None:
