@@ -1,4 +1,4 @@
-"""Real Chromium, driven by Playwright: a page fails its test if it logs an error, breaks its policy or asks elsewhere."""
+"""Real Chromium by Playwright: a page fails its test if it logs an error, breaks its policy or asks elsewhere."""
 
 import json
 import os
