@@ -31,9 +31,8 @@ class ChatPage:
         self.text = self.answer.locator(".rich")
 
     def send(self, text: str) -> None:
-        field = self.page.locator(".chat-bottom textarea")
-        field.fill(text)
-        field.press("Enter")
+        self.page.locator(".chat-bottom textarea").fill(text)
+        self.page.locator(".chat-bottom button.send").click()
 
     def until_text(self, text: str) -> None:
         expect(self.text).to_contain_text(text)

@@ -13,6 +13,8 @@ class CutLine:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self._is_cut = False
+        self._flow = _flowing()
+        self._frozen: list[threading.Event] = []
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def cut(self) -> None:
@@ -24,6 +26,12 @@ class CutLine:
 
     def mend(self) -> None:
         self._is_cut = False
+
+    def freeze(self) -> None:
+        """What is connected stays so, and nothing comes through it any more. New connections work."""
+        self._flow.clear()
+        self._frozen.append(self._flow)
+        self._flow = _flowing()
 
     def serve(self) -> None:
         while True:
@@ -37,10 +45,12 @@ class CutLine:
             server = socket.create_connection(self._target)
             self._open += [client, server]
             for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
+                threading.Thread(target=_copy, args=(source, sink, self._flow), daemon=True).start()
 
     def close(self) -> None:
         self.cut()
+        for flow in self._frozen:
+            flow.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
@@ -57,9 +67,16 @@ def line_to(url: str) -> Iterator[CutLine]:
         thread.join()
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
+def _flowing() -> threading.Event:
+    flow = threading.Event()
+    flow.set()
+    return flow
+
+
+def _copy(source: socket.socket, sink: socket.socket, flow: threading.Event) -> None:
     with suppress(OSError):
         while data := source.recv(65536):
+            flow.wait()
             sink.sendall(data)
     for one in (source, sink):
         with suppress(OSError):

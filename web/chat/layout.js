@@ -45,6 +45,8 @@ function toggleSidebar() {
 
 export function ChatPage() {
   const conversation = current.value;
+  // The empty state has a heading of its own.
+  const isEmpty = place.value.kind !== "watch" && conversation && areMessagesLoaded.value && !path.value.length;
   const title = place.value.kind === "watch" ? t("chat.watching") : conversation?.title || t("page.chat");
   useEffect(() => { document.title = title; }, [title]);
   useEffect(() => {
@@ -60,7 +62,7 @@ export function ChatPage() {
     <div class="chat-body">
       ${sidebarOpen.value && !narrow.value && html`<${Sidebar} />`}
       ${sidebarOpen.value && narrow.value && html`<${SidebarDrawer} onClose=${closeDrawer} />`}
-      <main class="chat-main" id="content" tabindex="-1"><h1 class="visually-hidden">${title}</h1><${Content} conversation=${conversation} /></main>
+      <main class="chat-main" id="content" tabindex="-1">${!isEmpty && html`<h1 class="visually-hidden">${title}</h1>`}<${Content} conversation=${conversation} /></main>
     </div>
     ${settingsOpen.value && conversation && html`<${SettingsDrawer} conversation=${conversation} onChange=${changeSettings} onClose=${() => { settingsOpen.value = false; }} />`}
     <${ShareDialog} /><${DeleteDialog} /><${RenameDialog} /><${EnlargedPicture} /><${Announcements} />

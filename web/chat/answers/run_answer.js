@@ -11,6 +11,8 @@ import { wait, waitOf, watched } from "./waits.js";
 
 const READERS = { chat: chatReader, responses: responseReader };
 const SILENCE_MILLISECONDS = 36_000;
+/** A resume is answered at once; a connection that is dead since before a sleep answers never. */
+const CONNECT_MILLISECONDS = 15_000;
 const MOST_BUSY_TRIES = 30;
 const LONGEST_OUTAGE = 30 * 60_000;
 /** Statuses after which the same request may succeed: too many requests, a server that loads, ends or starts. */
@@ -91,12 +93,14 @@ export class AnswerRun {
   async readOnce() {
     const { answer } = this;
     this.controller = new AbortController();
-    const response = await this.connect(this.controller.signal);
+    const { controller } = this;
+    const timer = this.isBeginning ? 0 : setTimeout(() => controller.abort("silence"), CONNECT_MILLISECONDS);
+    const response = await this.connect(controller.signal).finally(() => clearTimeout(timer));
     if (response.status === 204) {
       answer.status = answer.isCancelled ? "stopped" : "done";
       return true;
     }
-    const { response: counted, release } = watched(response, this.controller, SILENCE_MILLISECONDS);
+    const { response: counted, release } = watched(response, controller, SILENCE_MILLISECONDS);
     this.settle();
     try {
       for await (const event of eventsOf(counted)) {
@@ -114,9 +118,14 @@ export class AnswerRun {
     return false;
   }
 
+  /** Whether the next connection makes the request, or reads what is recorded. */
+  get isBeginning() {
+    return this.answer.cursor < 0 && this.requestOf !== null;
+  }
+
   async connect(signal) {
     const { answer } = this;
-    if (answer.cursor < 0 && this.requestOf) {
+    if (this.isBeginning) {
       const body = await this.requestOf();
       return call(this.reader.path, { method: "POST", json: body, signal });
     }
