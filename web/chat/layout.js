@@ -99,7 +99,7 @@ function Content({ conversation }) {
     return send(current.peek(), path.peek().at(-1) ?? null, message);
   };
   const isEmpty = !path.value.length;
-  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} onSend=${onSend} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
+  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} conversation=${conversation} onSend=${onSend} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
     <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${onSend} onStop=${stopRunning} /></div>`;
 }
 
