@@ -97,7 +97,7 @@ def test_kill_9_in_mid_answer_loses_nothing(visitor: Visitor, tmp_path: Path) ->
     visitor.expected = _LOST
     variables = {
         "PORT": str(free_port()),
-        "MODEL_REPO_ID": "echo?tokens_per_second=60",
+        "MODEL_REPO_ID": "echo?tokens_per_second=20",
         "PERSIST_SESSIONS": "1",
         "SESSIONS_DB_PATH": str(tmp_path / "sessions.db"),
         "DATABASE_URL": f"sqlite:///{tmp_path / 'tis.db'}",
