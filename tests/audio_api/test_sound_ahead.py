@@ -39,7 +39,7 @@ class UsedEngine(HummingEngine):
 
 
 @dataclass
-class Client:
+class ListeningClient:
     """Takes as many messages as it may: at first the head of the answer."""
 
     allowed: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
@@ -64,7 +64,7 @@ class Client:
 
 @dataclass
 class Sending:
-    client: Client
+    client: ListeningClient
     task: "asyncio.Task[None]"
     admission: Admission
     ticket: Ticket
@@ -72,7 +72,7 @@ class Sending:
 
 @asynccontextmanager
 async def sending(engine: UsedEngine, num_sentences: int, slow_seconds: float = 60) -> AsyncIterator[Sending]:
-    admission, client = Admission(), Client()
+    admission, client = Admission(), ListeningClient()
     ticket = admission.ticket("somebody")
     ticket.enter("preparing")
     spec = replace(SPEC, form="wav", speed=1.0, sentences=[str(one) for one in range(num_sentences)], max_seconds=600)
@@ -128,7 +128,7 @@ async def test_an_error_comes_behind_the_bytes_that_were_made_before_it() -> Non
 
 
 async def test_who_leaves_while_a_sentence_is_made_ends_it() -> None:
-    class HeldEngine(UsedEngine):
+    class HeldVoiceEngine(UsedEngine):
         was_cancelled = False
 
         async def say(self, model_id: str, sentence: SentenceToSay, ticket: Any, *, is_begun: bool) -> Any:
@@ -140,7 +140,7 @@ async def test_who_leaves_while_a_sentence_is_made_ends_it() -> None:
                         self.was_cancelled = True
             return await super().say(model_id, sentence, ticket, is_begun=is_begun)
 
-    engine = HeldEngine()
+    engine = HeldVoiceEngine()
     async with sending(engine, 3) as sent:
         sent.client.allow(1000)
         await until(lambda: len(sent.client.data) > BYTES_OF_SENTENCE)

@@ -167,7 +167,7 @@ def test_a_model_is_unloaded_and_loaded_again(visitor: Visitor, server: Served) 
     require_accessible(page)
     dialog.get_by_role("button", name="Load", exact=True).click()
     expect(dialog.get_by_text("ready", exact=True)).to_be_visible()
-    expect(page.get_by_text("echo is ready")).to_be_visible()
+    expect(dialog.locator("[aria-live]")).to_have_text("echo is ready")
     visitor.picture(page, "chat-models")
 
 

@@ -5,6 +5,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.asking import answer_of, ask, request_of
 from tests.browser.conftest import DemoChat, Visitor
 from tests.browser.page_watch import require_accessible
+from tests.serving import served, settings_with
 
 
 def test_a_call_is_approved_and_another_refused(visitor: Visitor, demo_chat: DemoChat) -> None:
@@ -79,6 +80,23 @@ def test_a_host_that_the_server_may_not_call_is_explained(visitor: Visitor, demo
     page.keyboard.press("Escape")
     ask(page, "Hello")
     expect(answer_of(page)).to_contain_text("MCP_ALLOWED_HOSTS")
+
+
+def test_an_answer_with_tools_goes_on_after_a_reload(visitor: Visitor, demo_chat: DemoChat) -> None:
+    line = "".join(f"Word {number} of a long line that the model repeats. " for number in range(5)).strip()
+    settings = settings_with(model_repo_id="echo?tokens_per_second=30", mcp_allowed_hosts=[demo_chat.weather.host])
+    with served(settings) as slow:
+        page = visitor.open(slow.url)
+        dialog = _tools(page, "Settings", "Tools")
+        dialog.get_by_label("Name", exact=True).fill("weather")
+        dialog.get_by_label("Address").fill(demo_chat.weather.url)
+        dialog.get_by_role("button", name="Add this server").click()
+        page.keyboard.press("Escape")
+        ask(page, line)
+        expect(page.locator(".message.assistant")).to_contain_text("Word 0")
+        page.reload()
+        expect(answer_of(page).locator(".rich")).to_have_text(line)
+        assert page.locator(".message.assistant").count() == 1
 
 
 def _tools(page: Page, settings: str, tools: str) -> Locator:

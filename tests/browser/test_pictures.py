@@ -18,7 +18,7 @@ from tests.browser.demo_process import demo_process
 from tests.serving import REPOSITORY
 
 PICTURES = REPOSITORY / "docs" / "pictures"
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 _FRAME_SECONDS = 0.25
 _MAX_FRAMES = 60
 
@@ -48,7 +48,7 @@ def picture(page: Page) -> Image.Image:
 
 def save(image: Image.Image, path: Path, **options: object) -> None:
     image.save(path, "WEBP", quality=80, method=6, **options)
-    assert path.stat().st_size < MOST_BYTES, f"{path.name}: {path.stat().st_size} bytes"
+    assert path.stat().st_size < MAX_BYTES, f"{path.name}: {path.stat().st_size} bytes"
 
 
 @pytest.mark.model
@@ -95,4 +95,4 @@ def test_the_status_page_and_a_phone(visitor: Visitor, demo: str, folder: Path) 
 def test_pictures_of_the_documents_are_small() -> None:
     pictures = sorted(PICTURES.glob("*.webp"))
     assert [path.name for path in pictures] == ["chat-on-a-phone.webp", "chat.webp", "killed.webp", "status.webp"]
-    assert all(path.stat().st_size < MOST_BYTES for path in pictures)
+    assert all(path.stat().st_size < MAX_BYTES for path in pictures)

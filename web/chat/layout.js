@@ -107,7 +107,7 @@ function Content({ conversation }) {
   if (!conversation) return html`<${NotHere} />`;
   if (!areMessagesLoaded.value) return html`<div class="grow"></div>`;
   const isEmpty = !path.value.length;
-  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} onSend=${sendHere} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
+  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} conversation=${conversation} onSend=${sendHere} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
     <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${sendHere} onStop=${stopRunning} /></div>`;
 }
 

@@ -61,9 +61,9 @@ export function Dialog({ title, onClose, footer, wide = false, edge, children })
   const onOutside = (event) => event.target === ref.current && onClose();
   const id = useId();
   return html`<dialog ref=${ref} class=${classes} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); onClose(); }} onMouseDown=${onOutside}>
-    <header><h2 id=${id} class="grow">${title}</h2><${Button} icon="x" kind="quiet" label=${t("close")} onClick=${onClose} /></header>
+    <header role="presentation"><h2 id=${id} class="grow">${title}</h2><${Button} icon="x" kind="quiet" label=${t("close")} onClick=${onClose} /></header>
     <div class="content">${children}</div>
-    ${footer && html`<footer>${footer}</footer>`}
+    ${footer && html`<footer role="presentation">${footer}</footer>`}
   </dialog>`;
 }
 

@@ -127,6 +127,7 @@ export default {
   "composer.placeholder": "Ask anything, or drop a file here",
   "composer.placeholder.short": "Ask anything",
   "composer.hint": "Shift + Enter for a new line",
+  "composer.failed": "The message was not sent: {reason}",
   "composer.send": "Send",
   "composer.stop": "Stop",
   "attach.add": "Attach",
@@ -386,6 +387,10 @@ export default {
   "example.picture.teaches": "Show pictures and videos; drop or paste your own.",
   "example.picture.name": "Sample.webp",
   "example.json": "Answer in JSON: name and city of Sari from Bandung.",
+  "example.story": "Tell me a short story.",
+  "example.story.teaches": "Watch a longer answer come in.",
+  "example.count": "Count to ten.",
+  "example.count.teaches": "A short answer, token by token.",
   "example.json.teaches": "An answer in JSON of a schema, checked.",
   // Chat: end of that.
   // Status: the page of what the server does.

@@ -127,6 +127,7 @@ export default {
   "composer.placeholder": "Tanyakan apa saja, atau jatuhkan berkas di sini",
   "composer.placeholder.short": "Tanyakan apa saja",
   "composer.hint": "Shift + Enter untuk baris baru",
+  "composer.failed": "Pesan tidak terkirim: {reason}",
   "composer.send": "Kirim",
   "composer.stop": "Hentikan",
   "attach.add": "Lampirkan",
@@ -386,6 +387,10 @@ export default {
   "example.picture.teaches": "Tunjukkan gambar dan video; jatuhkan atau tempel milik Anda.",
   "example.picture.name": "Contoh.webp",
   "example.json": "Jawab dalam JSON: nama dan kota dari Budi di Medan.",
+  "example.story": "Ceritakan sebuah cerita pendek.",
+  "example.story.teaches": "Lihat jawaban yang lebih panjang mengalir.",
+  "example.count": "Hitung sampai sepuluh.",
+  "example.count.teaches": "Jawaban pendek, token demi token.",
   "example.json.teaches": "Jawaban JSON sesuai skema, diperiksa.",
   // Chat: end of that.
   // Status: halaman tentang apa yang dikerjakan server.

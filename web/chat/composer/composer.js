@@ -77,12 +77,19 @@ export function Composer({ conversation, running, onSend, onStop }) {
   };
 
   const isEmpty = !text.trim() && !attachments.length;
-  const send = () => {
+  const send = async () => {
     if (running || isEmpty || pending.length || mode !== "writing") return;
-    onSend({ text: text.trim(), attachments });
     setText("");
     setAttachments([]);
     setErrors([]);
+    try {
+      await onSend({ text: text.trim(), attachments });
+    } catch (fault) {
+      // A browser's store may be full: nothing of the message is lost.
+      setText(text);
+      setAttachments(attachments);
+      setError(t("composer.failed", { reason: fault.message }));
+    }
   };
   const onKey = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || isTouch()) return;

@@ -1,6 +1,6 @@
 /** Which model answers: a button with its name, and a dialog with all models that chat, what they can do and whether they are loaded. */
 
-import { Badge, Button, Dialog, Icon, Meter, Note, toast } from "../../design/components.js";
+import { Badge, Button, Dialog, Icon, Meter, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatBytes, formatNumber, t } from "../../app/words.js";
 import { chatModels, heldBytes, isAble, loadModel, loads, modelOf, models, modelsError, refreshModels, takes, unloadModel } from "./models.js";
@@ -59,14 +59,16 @@ function ModelDialog({ current, onChoose, onClose }) {
 
 function ModelRow({ model, isCurrent, onChoose }) {
   const [error, setError] = useState(null);
+  const [said, setSaid] = useState("");
   const load = loads.value[model.id];
   const state = load ? "loading" : model.status;
   const look = STATES[state] ?? STATES.unloaded;
   const run = async (action, done) => {
     setError(null);
+    setSaid("");
     try {
       await action(model.id);
-      toast(t(done, { name: shortName(model.id) }));
+      setSaid(t(done, { name: shortName(model.id) }));
     } catch (fault) {
       setError(fault.message);
     }
@@ -85,7 +87,7 @@ function ModelRow({ model, isCurrent, onChoose }) {
     </button>
     <div class="row model-state">
       <${Badge} kind=${look.kind} icon=${look.icon} spin=${look.spin}>${t(`models.state.${state}`)}<//>
-      <div class="grow" aria-live="polite">${load && html`<span class="soft small-text">${load.part === null ? t(`models.stage.${load.stage}`) : t("models.progress", { stage: t(`models.stage.${load.stage}`), percent: Math.round(load.part * 100) })}</span>`}</div>
+      <div class="grow" aria-live="polite">${said && html`<span class="visually-hidden">${said}</span>`}${load && html`<span class="soft small-text">${load.part === null ? t(`models.stage.${load.stage}`) : t("models.progress", { stage: t(`models.stage.${load.stage}`), percent: Math.round(load.part * 100) })}</span>`}</div>
       ${["unloaded", "failed", "dead"].includes(state) && html`<${Button} small icon="play" onClick=${() => run(loadModel, "models.is.loaded")}>${t("models.load")}<//>`}
       ${state === "loaded" && html`<${Button} small kind="quiet" icon="power" onClick=${() => run(unloadModel, "models.is.unloaded")}>${t("models.unload")}<//>`}
     </div>
