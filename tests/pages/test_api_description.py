@@ -123,7 +123,6 @@ def test_the_authorize_button_has_a_field_for_the_key_and_one_for_the_token(http
         "/ready",
         "/metrics",
         "/openapi.yaml",
-        "/version",
     }
 
 
