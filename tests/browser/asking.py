@@ -32,7 +32,7 @@ def ask(page: Page, text: str) -> Any:
 
 def request_of(page: Page, action: Callable[[], object]) -> Any:
     def is_question(request: Any) -> bool:
-        return request.method == "POST" and request.url.endswith(("/v1/chat/completions", "/v1/responses"))
+        return bool(request.method == "POST" and request.url.endswith(("/v1/chat/completions", "/v1/responses")))
 
     with page.expect_request(is_question) as sent:
         action()
