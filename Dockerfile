@@ -4,7 +4,7 @@
 FROM python:3.11-slim-bookworm AS base
 
 
-# Everything of requirements.txt. Code is no part of this stage: changing it downloads nothing again.
+# Everything that is installed by pip. Code is no part of this stage: changing it downloads nothing again.
 FROM base AS dependencies
 # cpu, nvidia or amd
 ARG BACKEND=cpu
@@ -12,7 +12,7 @@ ARG BACKEND=cpu
 ARG TORCH_INDEX=
 WORKDIR /build
 RUN python -m venv /opt/venv
-COPY requirements.txt ./
+COPY requirements.txt requirements-traces.txt ./
 COPY scripts/install_torch.py scripts/
 RUN --mount=type=cache,target=/pip-cache \
     export PIP_CACHE_DIR=/pip-cache; \
@@ -23,7 +23,9 @@ RUN --mount=type=cache,target=/pip-cache \
       *) echo "BACKEND is cpu, nvidia or amd, not '$BACKEND'." >&2; exit 1 ;; \
     esac \
     && TORCH_INDEX="${TORCH_INDEX:-$index}" /opt/venv/bin/python scripts/install_torch.py \
-    && /opt/venv/bin/pip install -r requirements.txt
+    && /opt/venv/bin/pip install -r requirements.txt -r requirements-traces.txt
+# 200 MB for those who compile against torch: its headers, its own tests, a compiler.
+RUN cd /opt/venv/lib/python3*/site-packages/torch && rm -rf include test bin/test_* bin/*Test bin/protoc*
 
 
 # The model that ships with the image, under /app, in a folder of the same name: a relative path wins over the hub.
@@ -47,8 +49,9 @@ FROM base AS package
 # For the native kernels.
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -r /var/lib/apt/lists/*
 WORKDIR /build
-COPY pyproject.toml setup.py requirements.txt README.md LICENSE ./
+COPY pyproject.toml setup.py requirements.txt requirements-traces.txt README.md LICENSE ./
 COPY configs configs
+COPY web web
 COPY tis tis
 RUN --mount=type=cache,target=/pip-cache pip wheel --cache-dir /pip-cache --no-deps --wheel-dir /dist .
 

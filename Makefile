@@ -12,7 +12,7 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/engine/models/test_unloaded_server.py \
 	tests/marketplace/stock/test_kill.py tests/marketplace/sheets/test_kill.py \
 	tests/marketplace/stock/test_concurrent_buyers.py tests/marketplace/test_postgresql_failures.py \
-	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_restart.py tests/cli/test_tls.py \
+	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_kill_for_a_show.py tests/cli/test_restart.py tests/cli/test_tls.py \
 	tests/cli/test_serve.py tests/test_main.py tests/test_lazy_marketplace.py tests/marketplace/seed/test_seed_data.py \
 	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py \
 	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
@@ -42,7 +42,10 @@ CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed
 NPM := $(shell command -v npm 2>/dev/null)
 NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 
-.PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults test-pages soak check style format bench
+# The mixed work at the end of `make soak`. SOAK_REPORT is the folder of its report; else it goes to a temporary one.
+SOAK_MINUTES ?= 60
+
+.PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults test-pages soak soak-mixed check style format bench
 
 # Where there is a C compiler, and only after a change. Without the kernels the server works as well, more slowly on a CPU.
 KERNELS := $(BIN)/python -m tis.engine.kernels.build
@@ -59,7 +62,7 @@ setup-dev: .venv/installed-dev    ## what its developers need on top
 	$(BIN)/pip install --quiet -r requirements.txt
 	@touch $@
 
-.venv/installed-dev: requirements.txt requirements-dev.txt
+.venv/installed-dev: requirements.txt requirements-traces.txt requirements-dev.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python scripts/install_torch.py
 	$(BIN)/pip install --quiet -r requirements-dev.txt
@@ -92,7 +95,7 @@ MODELS ?= demo-embedding,demo-reranker,demo-whisper,demo-voice
 demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
 	$(BIN)/python seed_data.py
 	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) ASSISTANT_MODEL=$(ASSISTANT_MODEL) \
-		MODEL_REPO_ID=models/demo MODELS=$(MODELS) EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 DEMO=1 $(BIN)/python main.py
+		MODEL_REPO_ID=models/demo MODELS=$(MODELS) EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 DEMO=1 $(BIN)/python -m tis serve
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py
@@ -106,13 +109,13 @@ test: setup-dev                   ## everything but other people's clients and t
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients --ignore tests/clients/soak
 
-test-faults: setup-dev            ## kills, full disks, lost connections, crowds, hostile requests
+test-faults: setup-dev .venv-clients/schemathesis/installed   ## kills, full disks, lost connections, crowds, hostile requests
 	$(PYTEST) $(BY_FILE) tests/faults $(LONG) $(LONG_TESTS)
 
 test-pages: setup-dev             ## the pages in a real Chromium, on a phone's and a desktop's screen
 	$(PYTEST) $(BY_FILE) tests/browser
 
-soak: setup-dev .venv-clients/openwebui/installed   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
+soak: setup-dev .venv-clients/openwebui/installed .venv-clients/schemathesis/installed   ## the long forms of the fault and load tests, and an hour of mixed work with kills
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
 		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py tests/engine/batching/test_states.py \
 		tests/engine/batching/test_requests.py tests/engine/batching/test_resumed.py \
@@ -120,6 +123,10 @@ soak: setup-dev .venv-clients/openwebui/installed   ## the long forms of the fau
 		tests/engine/batching/test_models_page.py tests/marketplace/sheets/test_kill.py tests/clients/soak
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 	SOAK=1 $(PYTEST) $(BY_FILE) -m one_database -k postgresql tests/marketplace
+	$(MAKE) soak-mixed
+
+soak-mixed: setup-dev             ## SOAK_MINUTES of clients of every kind while the server is killed, and a report
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(if $(SOAK_REPORT),--out $(SOAK_REPORT))
 
 check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds
 	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server" $(NOT_IN_TEST)

@@ -13,6 +13,5 @@ build = run_path(f"{KERNELS}/build.py")
 setup(
     packages=[*find_namespace_packages(include=["tis*"]), "tis.configs", "tis.pages.web"],
     package_dir={"tis.configs": "configs", "tis.pages.web": "web"},
-    package_data={"tis.pages.web": ["**/*"]},
     ext_modules=[] if build["why_not_here"]() else [build["extension"](KERNELS)],
 )

@@ -10,8 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = [
-    *("Dockerfile", ".dockerignore", "LICENSE", "pyproject.toml", "setup.py", "requirements.txt"),
-    *("configs", "models/demo", "scripts/install_torch.py", "tis"),
+    *("Dockerfile", ".dockerignore", "LICENSE", "pyproject.toml", "setup.py"),
+    *("requirements.txt", "requirements-traces.txt"),
+    *("configs", "models/demo", "scripts/install_torch.py", "tis", "web"),
 ]
 
 
@@ -22,6 +23,8 @@ def write_space(folder: Path) -> None:
     archive = subprocess.run(["git", "archive", "HEAD", "--", *FILES], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
     shutil.copy(ROOT / "deploy" / "space" / "README.md", folder / "README.md")
+    with (folder / "Dockerfile").open("a", encoding="utf-8") as dockerfile:
+        dockerfile.write("# Spaces are shown in a frame.\nENV FRAME_ANCESTORS=https://huggingface.co\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Real servers for tests: in a thread of this process, or as a process of their own."""
 
 import itertools
+import json
 import os
 import socket
 import subprocess
@@ -169,6 +170,19 @@ def until_listening(port: int, timeout: float = 60) -> None:
             return probe.connect_ex(("127.0.0.1", port)) == 0
 
     _until(is_listening, timeout)
+
+
+def wait_until_loaded(url: str, timeout: float = 120) -> None:
+    """The first model of the server at `url` is ready."""
+
+    def is_loaded() -> bool:
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
+                return bool(json.load(answer)["modelReady"])
+        except (urllib.error.URLError, OSError):
+            return False
+
+    _until(is_loaded, timeout)
 
 
 def wait_until_live(url: str, timeout: float = 20) -> None:

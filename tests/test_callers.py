@@ -24,6 +24,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.tables.SheetBatch",
         "marketplace.tables.ShippedWord",
     ),
+    "the description of errors stands with the handlers that make them": ("http.described_errors.describe_errors",),
     "a room alone reads and writes its rows; another room asks it": (
         "marketplace.auth.tokens.has_session",
         "marketplace.reviews.service.count_verified",
@@ -36,6 +37,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.search.highlights.Highlighter",
         "marketplace.search.suggestions.suggest",
     ),
+    "a statement is described in one way, whoever executes it": ("database.statement_spans.statement_span",),
     "it undoes, or begins, what its own package does": (
         "chat.media.MediumPlaceholder",
         "engine.text.markers.join_markers",

@@ -131,7 +131,7 @@ def is_ignored(path: str) -> bool:
 
 def test_what_is_installed_is_cached_apart_from_the_code() -> None:
     copied = {source for _, sources in STAGES["dependencies"].copies() for source in sources}
-    assert copied == {"requirements.txt", "scripts/install_torch.py"}
+    assert copied == {"requirements.txt", "requirements-traces.txt", "scripts/install_torch.py"}
 
 
 def test_the_image_runs_as_nobody_special_and_keeps_its_data_in_a_volume() -> None:
@@ -179,11 +179,15 @@ def test_the_health_check_asks_the_server() -> None:
     assert health_check(free_port()) != 0
 
 
-def shell_of(stage: Stage, **moved: Path) -> str:
-    """The last RUN of a stage, with folders of the image replaced by folders of this test."""
-    command = re.sub(r"^(--mount=\S+\s+)+", "", stage.values("RUN")[-1])
+IN_THE_IMAGE = {"app": "/app", "bin": "/opt/venv/bin", "secrets": "/run/secrets", "venv": "/opt/venv"}
+
+
+def shell_of(stage: Stage, word: str, **moved: Path) -> str:
+    """The RUN with this word, with folders of the image replaced by folders of this test."""
+    [command] = [value for value in stage.values("RUN") if word in value]
+    command = re.sub(r"^(--mount=\S+\s+)+", "", command)
     for name, folder in moved.items():
-        command = command.replace({"app": "/app", "bin": "/opt/venv/bin", "secrets": "/run/secrets"}[name], str(folder))
+        command = command.replace(IN_THE_IMAGE[name], str(folder))
     return command
 
 
@@ -203,7 +207,10 @@ def test_the_backend_chooses_the_index_of_torch(variables: dict[str, str], index
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
-        ["sh", "-c", shell_of(STAGES["dependencies"], bin=tmp_path)], env=variables, capture_output=True, text=True
+        ["sh", "-c", shell_of(STAGES["dependencies"], "BACKEND", bin=tmp_path)],
+        env=variables,
+        capture_output=True,
+        text=True,
     )
     if index is None:
         assert done.returncode == 1 and "BACKEND is cpu, nvidia or amd" in done.stderr
@@ -211,11 +218,30 @@ def test_the_backend_chooses_the_index_of_torch(variables: dict[str, str], index
         assert (done.returncode, done.stdout) == (0, f"index={index}\n")
 
 
+@needs_sh
+def test_of_torch_only_what_a_server_never_uses_is_removed(tmp_path: Path) -> None:
+    torch = tmp_path / "lib" / "python3.11" / "site-packages" / "torch"
+    kept = {"__init__.py", "lib/libtorch_cpu.so", "bin/torch_shm_manager", "testing/__init__.py"}
+    for name in kept | {
+        "include/torch/extension.h",
+        "test/Dict_test",
+        "bin/test_api",
+        "bin/TCPStoreTest",
+        "bin/protoc",
+    }:
+        (torch / name).parent.mkdir(parents=True, exist_ok=True)
+        (torch / name).touch()
+    subprocess.run(["sh", "-ec", shell_of(STAGES["dependencies"], "/torch", venv=tmp_path)], check=True)
+    assert {str(path.relative_to(torch)) for path in torch.rglob("*") if path.is_file()} == kept
+
+
 def bake(model: str, folder: Path, **variables: str) -> set[str]:
     """Runs what the stage `model` runs, and says which files it leaves."""
     (folder / "secrets").mkdir()
     (folder / "secrets" / "hf_token").write_text("hf_secret")
-    command = shell_of(STAGES["model"], app=folder / "app", bin=Path(sys.executable).parent, secrets=folder / "secrets")
+    command = shell_of(
+        STAGES["model"], "BAKE_MODEL", app=folder / "app", bin=Path(sys.executable).parent, secrets=folder / "secrets"
+    )
     environment = {**os.environ, "BAKE_MODEL": model, "HF_HOME": str(folder / "cache"), **variables}
     for elsewhere in ("HF_HUB_OFFLINE", "HF_TOKEN"):
         environment.pop(elsewhere, None)

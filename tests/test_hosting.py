@@ -127,6 +127,28 @@ def test_compose_uses_what_it_declares() -> None:
         assert isinstance(yaml.safe_load(COMPOSE["configs"][name]["content"]), dict)
 
 
+def test_nginx_of_compose_does_what_the_file_of_nginx_does() -> None:
+    pattern = re.compile(r"^\s*((?:client_max_body_size|proxy_)[^;]+);", re.MULTILINE)
+    lines = set(pattern.findall(COMPOSE["configs"]["nginx"]["content"].replace("$$", "$")))
+    file = (REPOSITORY / "deploy" / "nginx" / "tis.conf").read_text(encoding="utf-8")
+    assert lines - {"proxy_pass http://server:3000"} <= set(pattern.findall(file))
+    assert {"proxy_buffering off", "proxy_next_upstream off", "proxy_set_header X-Forwarded-For $remote_addr"} <= lines
+
+
+PROMTOOL = shutil.which("promtool")
+
+
+@pytest.mark.skipif(not PROMTOOL, reason="promtool is not here: `apt-get install prometheus`")
+def test_prometheus_of_compose_reads_its_configuration(tmp_path: Path) -> None:
+    assert PROMTOOL
+    written = COMPOSE["configs"]["prometheus"]["content"].replace("${METRICS_KEY:-}", "secret")
+    alerts = str(REPOSITORY / "deploy" / "prometheus")
+    (tmp_path / "prometheus.yml").write_text(written.replace("/etc/prometheus/rules", alerts))
+    command = [PROMTOOL, "check", "config", str(tmp_path / "prometheus.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0 and "1 rule files found" in done.stdout + done.stderr, done.stderr
+
+
 def test_no_password_has_a_default() -> None:
     variables = re.findall(r"\$\{(\w*(?:PASSWORD|KEY|KEYS|TOKEN))(:?-([^}]*))?\}", str(COMPOSE))
     assert variables and all(default == "" for _, _, default in variables)

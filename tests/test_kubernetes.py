@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -21,7 +22,25 @@ VALUES = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 IMAGE = STAGES["server"]
 HELM = shutil.which("helm")
 needs_helm = pytest.mark.skipif(not HELM, reason="helm is not here: https://helm.sh/docs/intro/install")
-EVERYTHING = ["ingress.enabled=true", "autoscaling.enabled=true", "persistence.storageClass=fast", "replicas=3"]
+CLUSTER = "1.30.0"  # what `helm template` renders for; its built-in version may be older than the chart allows
+SOME_VALUES: dict[str, dict[str, Any]] = {
+    "everything": {
+        "ingress": {"enabled": True},
+        "autoscaling": {"enabled": True},
+        "persistence": {"storageClass": "fast"},
+        "networkPolicy": {
+            "from": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}],
+            "to": [{"to": [{"podSelector": {"matchLabels": {"name": "postgres"}}}], "ports": [{"port": 5432}]}],
+        },
+    },
+    "gpu": {
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+        "nodeSelector": {"gpu": "yes"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "replicas": 3,
+    },
+    "little": {"disruptionBudget": {"enabled": False}, "networkPolicy": {"enabled": False}},
+}
 
 
 @cache
@@ -116,17 +135,49 @@ def test_the_manifest_has_the_values_of_the_chart() -> None:
 
 @needs_helm
 def test_the_manifest_is_the_chart_with_its_defaults() -> None:
-    made = helm("template", "tis", str(CHART), "--namespace", "default")
+    made = helm("template", "tis", str(CHART), "--kube-version", CLUSTER, "--namespace", "default")
     found = {(one["kind"], one["metadata"]["name"]): one for one in filter(None, yaml.safe_load_all(made))}
     assert found == {(one["kind"], one["metadata"]["name"]): one for one in objects().values()}
 
 
 @needs_helm
-def test_the_chart_with_everything_in_it_follows_the_schemas() -> None:
-    helm("lint", "--strict", str(CHART))
-    made = helm("template", "other", str(CHART), *(word for value in EVERYTHING for word in ("--set", value)))
-    kinds = set()
-    for one in filter(None, yaml.safe_load_all(made)):
+@pytest.mark.parametrize("values", SOME_VALUES.values(), ids=SOME_VALUES)
+def test_the_chart_follows_the_schemas_whatever_its_values(values: dict[str, Any], tmp_path: Path) -> None:
+    kinds = {one["kind"] for one in rendered(values, tmp_path)}
+    assert {"StatefulSet", "Service"} <= kinds
+    for name, its_kinds in (
+        ("ingress", {"Ingress"}),
+        ("autoscaling", {"HorizontalPodAutoscaler"}),
+        ("disruptionBudget", {"PodDisruptionBudget"}),
+        ("networkPolicy", {"NetworkPolicy"}),
+    ):
+        enabled = values.get(name, {}).get("enabled", VALUES[name]["enabled"])
+        assert bool(its_kinds & kinds) == enabled, name
+
+
+@needs_helm
+def test_a_setting_is_text_as_it_was_written(tmp_path: Path) -> None:
+    written = {"MAX_BODY_BYTES": 104857600, "GPU_MEMORY": 0.5, "PERSIST_SESSIONS": True, "MODEL_REPO_ID": 'a "b"'}
+    [one] = [one for one in rendered({"settings": written}, tmp_path) if one["kind"] == "StatefulSet"]
+    found = {
+        variable["name"]: variable.get("value") for variable in one["spec"]["template"]["spec"]["containers"][0]["env"]
+    }
+    expected = {
+        "MAX_BODY_BYTES": "104857600",
+        "GPU_MEMORY": "0.5",
+        "PERSIST_SESSIONS": "true",
+        "MODEL_REPO_ID": 'a "b"',
+    }
+    assert expected.items() <= found.items()
+
+
+def rendered(values: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """By `helm template`, after `helm lint` and the schemas of Kubernetes."""
+    file = folder / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    helm("lint", "--strict", str(CHART), "--values", str(file))
+    made = helm("template", "other", str(CHART), "--kube-version", CLUSTER, "--values", str(file))
+    found = list(filter(None, yaml.safe_load_all(made)))
+    for one in found:
         kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
-        kinds.add(one["kind"])
-    assert {"HorizontalPodAutoscaler", "Ingress"} <= kinds
+    return found

@@ -41,6 +41,7 @@ HOMES = {
     "sqlalchemy": {"database", "marketplace", "streaming"},
     "redis": {"streaming", "http"},
     "limits": {"http"},
+    "opentelemetry": {"observability"},
     "mcp": {"mcp_client", "mcp_server"},
     "mcp_types": {"mcp_client", "mcp_server"},
     "httpx2": {"mcp_client"},

@@ -14,11 +14,11 @@ from fastapi import APIRouter
 from tests.databases import new_sqlite
 from tests.serving import server_process, wait_until_live
 from tests.test_status import until
-from tis import pages
 from tis.database.database import Database
 from tis.http.documents import DocumentCache
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.marketplace.market import Market, MarketRules
+from tis.pages import api_description
 
 
 class ControlledImport:
@@ -52,7 +52,7 @@ def importing(tmp_path: Path) -> Iterator[ControlledImport]:
 @pytest.fixture
 def app(importing: ControlledImport) -> AppWithMarketplace:
     app = AppWithMarketplace(openapi_url=None)
-    app.include_router(pages.router)
+    app.include_router(api_description.router)
 
     @app.get("/live")
     async def live() -> bool:

@@ -33,8 +33,9 @@ from tis.arguments import (
     served_models_of,
     session_limits_of,
     session_store_of,
+    tracer_of,
 )
-from tis.audio_api.routes import AudioOptions
+from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.routes import router as audio_router
 from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.speech_run import resumed_speech
@@ -51,7 +52,7 @@ from tis.engine.models.model_slot import Load
 from tis.engine.threaded_pooling import ThreadedPooling
 from tis.http.admin_guard import AdminGuard
 from tis.http.admission import AdmissionMiddleware
-from tis.http.api_keys import ApiKeys
+from tis.http.api_keys import ApiKeys, warn_of_short_keys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.call_limits import CallLimitMiddleware
 from tis.http.call_rates import CallRates
@@ -86,7 +87,10 @@ from tis.mcp_server.server import ToolServer
 from tis.media.loader import MediaLoader
 from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
+from tis.observability.recent_requests import RecentRequests
 from tis.observability.request_log import RequestLogMiddleware
+from tis.observability.request_spans import RequestSpanMiddleware
+from tis.observability.spans import NO_TRACER, Tracer
 from tis.ollama_api.paths import OllamaPathMiddleware
 from tis.ollama_api.routes import WRITERS as OLLAMA_WRITERS
 from tis.ollama_api.routes import router as ollama_router
@@ -96,6 +100,8 @@ from tis.openai_api.routes import router as openai_router
 from tis.openai_api.routes.models import ApiOptions
 from tis.openai_api.settings import hosted_servers
 from tis.pages.api_description import router as api_description_router
+from tis.pages.kill_switch import KillSwitch
+from tis.pages.kill_switch import router as kill_router
 from tis.pages.page_files import PageFiles
 from tis.pages.routes import router as pages_router
 from tis.settings import Settings
@@ -127,7 +133,7 @@ _EXPOSED_HEADERS = (
     "X-RateLimit-Limit-Tokens X-RateLimit-Remaining-Tokens X-RateLimit-Reset-Tokens "
     "X-Session-Id X-Session-Durability X-Request-Id Request-Id Retry-After ETag Link Location "
     "X-Total-Count X-Total-Count-Is X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings "
-    "X-Ignored-Parameters X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
+    "X-Ignored-Parameters X-Voice X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
 ).split()
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
@@ -154,15 +160,18 @@ def create_app(
     card_vision: VisionModel | None = None,
     assistant_model: "AssistantModel | None" = None,
     end_process: Callable[[int], object] = os._exit,
+    kill: Callable[[], None] | None = None,
     make_engine: Callable[..., LocalEngine] = LocalEngine,
+    tracer: Tracer | None = None,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store, limits, readers of cards and model of the assistant in place of those of the
-    settings, and an `end_process` that does not.
+    Tests pass their own `load`, store, limits, readers of cards, model of the assistant and tracer in place of those of
+    the settings, and an `end_process` that does not. `kill` is what the button of the demo does.
     """
     configure_logs(settings.log_level, form=settings.log_format)
+    tracer = tracer or tracer_of(settings)
     engine = make_engine(
         served_models_of(settings),
         load or loader_of(settings),
@@ -181,15 +190,23 @@ def create_app(
         admin_key,
         file_keys=key_file.first_keys if key_file else None,
     )
+    if not settings.is_local:
+        warn_of_short_keys([*settings.api_keys, *([settings.admin_key] if settings.admin_key else [])])
     key_watch = FileWatch([key_file.path], lambda: key_file.reload(keys)) if key_file else None
-    admission = Admission(admission_limits or admission_limits_of(settings), keys.share_of)
+    call_rates = CallRates(call_limits_of(settings))
+    admission = Admission(
+        admission_limits or admission_limits_of(settings),
+        keys.share_of,
+        lambda name: call_rates.meter_of_resumed(name, keys),
+    )
     loop_watch = LoopWatch()
-    services = Services(engine, media, mcp, lambda: sessions.commit(), admission)
+    services = Services(engine, media, mcp, lambda: sessions.commit(), admission, tracer)
     sessions = Sessions(
         session_limits or session_limits_of(settings),
         session_store or session_store_of(settings),
         # `marketplace` is made below, before anything is resumed.
         lambda *given: _resume_source(services, marketplace, settings)(*given),
+        keys.is_revoked,
     )
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)
@@ -230,6 +247,7 @@ def create_app(
             await engine.close()
             await mcp_server.close()
             await asyncio.to_thread(marketplace.close)
+            await asyncio.to_thread(tracer.close)
 
     app = ServedApp(
         title="Transformers Inference Server",
@@ -237,11 +255,16 @@ def create_app(
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
+        # FastAPI's own would send paths and messages of exceptions.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
     model_of_assistant = assistant_model or _assistant_model(settings, services)
     text_models = _text_models(settings, engine)
-    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules, model_of_assistant, text_models))
+    marketplace = LazyMarketplace(
+        app,
+        lambda: _market(settings, market_rules, model_of_assistant, text_models, with_spans=tracer is not NO_TRACER),
+    )
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
@@ -249,10 +272,12 @@ def create_app(
     app.state.admission, app.state.services = admission, services
     app.state.ktp = cards
     app.state.api_keys, app.state.key_file = keys, key_file
-    app.state.call_rates = CallRates(call_limits_of(settings))
+    app.state.call_rates = call_rates
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
+    app.state.recent_requests = RecentRequests()
     app.state.documents = DocumentCache()
-    app.state.page_files = PageFiles(settings.frame_ancestors, settings.development)
+    app.state.kill_switch = KillSwitch(kill if settings.demo and settings.is_local else None)
+    app.state.page_files = PageFiles(settings.frame_ancestors, settings.development, app.state.kill_switch.exists)
     app.state.api_options = ApiOptions(
         settings.strict_model,
         settings.responses_ttl_seconds,
@@ -260,7 +285,11 @@ def create_app(
         hosted_servers(settings.hosted_tools),
     )
     app.state.audio_options = AudioOptions(
-        _max_audio_bytes(settings), settings.audio_windows_at_once, settings.max_speech_seconds, running_files
+        _max_audio_bytes(settings),
+        settings.audio_windows_at_once,
+        settings.max_speech_seconds,
+        settings.slow_reader_seconds,
+        running_files,
     )
     app.state.model_idle_seconds = settings.model_idle_seconds
     app.include_router(anthropic_router, prefix="/v1")
@@ -273,9 +302,10 @@ def create_app(
         app.include_router(mcp_router)
     app.include_router(status.router)
     app.include_router(api_description_router)
+    app.include_router(kill_router)
     app.include_router(pages_router)
     install_error_handlers(app)
-    _wrap(app, settings, keys, marketplace, read_tokens, admission)
+    _wrap(app, settings, keys, marketplace, read_tokens, admission, tracer)
     return app
 
 
@@ -319,6 +349,7 @@ def _wrap(
     marketplace: LazyMarketplace,
     read_tokens: ReadTokens,
     admission: Admission,
+    tracer: Tracer,
 ) -> None:
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
@@ -361,7 +392,9 @@ def _wrap(
         expose_headers=_EXPOSED_HEADERS,
     )
     app.add_middleware(OllamaPathMiddleware)
-    app.add_middleware(RequestLogMiddleware)
+    app.add_middleware(RequestLogMiddleware, recent=app.state.recent_requests)
+    if tracer is not NO_TRACER:
+        app.add_middleware(RequestSpanMiddleware, tracer=tracer)
 
 
 def _max_audio_bytes(settings: Settings) -> int:
@@ -381,13 +414,15 @@ def _market(
     rules: "MarketRules | None",
     model: "AssistantModel | None",
     text_models: ThreadedPooling | None,
+    *,
+    with_spans: bool,
 ) -> "tuple[Market, APIRouter]":
     """Imports the marketplace only when this is called."""
     from tis.database.database import Database
     from tis.marketplace.market import Market
     from tis.marketplace.router import router
 
-    database = Database(settings.database_url.get_secret_value())
+    database = Database(settings.database_url.get_secret_value(), with_spans=with_spans)
     return Market(database, rules or market_rules_of(settings), model, text_models), router
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tis import __version__
 from tis.admission.limits import AdmissionLimits
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
@@ -36,6 +37,7 @@ from tis.http.transport.limits import LOOPBACK, TransportLimits
 from tis.ktp.card_result import CardLimits
 from tis.mcp_client.limits import McpLimits
 from tis.media.loader import MediaLimits
+from tis.observability.spans import NO_TRACER, Tracer
 from tis.setting_types import SettingsError
 from tis.settings import Settings
 from tis.streaming.retention import SessionLimits
@@ -386,3 +388,17 @@ def _mailer(settings: Settings) -> "Mailer | None":
         settings.smtp_password.get_secret_value() if settings.smtp_password else None,
         settings.smtp_security,
     )
+
+
+def tracer_of(settings: Settings) -> Tracer:
+    """Raises SettingsError: who turned traces on shall not miss them in silence."""
+    if not settings.traces:
+        return NO_TRACER
+    try:
+        from tis.observability.trace_export import otlp_tracer
+
+        return otlp_tracer(__version__)
+    except ImportError as missing:
+        raise SettingsError(f"TRACES: {missing.name} is missing: pip install -r requirements-traces.txt") from None
+    except (ValueError, OSError) as fault:
+        raise SettingsError(f"TRACES: {fault}") from None

@@ -1,7 +1,7 @@
 """Waits for work that may take long, and stops waiting when it is cancelled or the server drains."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
 from tis.errors import Draining
@@ -13,7 +13,7 @@ class Cancelled(Exception):
     """What was waited for is cancelled."""
 
 
-async def race_cancel(needless: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]) -> T:
+async def race_cancel(needless: Awaitable[object], work: Awaitable[T]) -> T:
     """Returns the result of the work. Raises Cancelled if `needless` ends first."""
     working, cancelling = asyncio.ensure_future(work), asyncio.ensure_future(needless)
     try:

@@ -10,6 +10,7 @@ from starlette._utils import get_route_path
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tis.http.described_errors import describe_errors
 from tis.observability.collector import exempt_imported_objects
 from tis.observability.logs import log_exception
 
@@ -96,11 +97,15 @@ class AppWithMarketplace(FastAPI):
 
     # FastAPI silences warnings while it describes routes, which is not safe in two threads at once.
     _describing = threading.Lock()
+    _described: dict[str, Any] | None = None
 
     def openapi(self) -> dict[str, Any]:
         _ = self.state.marketplace.market
         with self._describing:
-            return super().openapi()
+            description = super().openapi()
+            if description is not self._described:  # made anew after a change of the routes
+                self._described = describe_errors(description)
+            return description
 
 
 class LazyMarketplaceMiddleware:

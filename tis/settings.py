@@ -47,6 +47,10 @@ class ServerSettings(BaseModel):
     ssl_keyfile: str | None = Field(None, min_length=1, description="key of SSL_CERTFILE (PEM)")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe line logged")
     log_format: Literal["text", "json"] = Field("text", description="text for people, or a JSON object per line")
+    traces: bool = Field(
+        False,
+        description="send OpenTelemetry traces, by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT (docs/instruments.md)",
+    )
     drain_seconds: float = Field(30, ge=0, le=3600, description="how long running answers may continue after SIGTERM")
 
 

@@ -96,10 +96,15 @@ def _keys(keys: ApiKeys, file: KeyFile | None) -> dict[str, Any]:
 
 
 def _model(status: ModelStatus) -> dict[str, Any]:
-    """`memoryBytes` is what it holds for weights and cache; `idleSeconds` is null while it is in use or not loaded."""
+    """`memoryBytes` is what it holds for weights and cache; `idleSeconds` is null while it is in use or not loaded.
+
+    `stage` and `progress` (0 to 1, null where nobody knows) are of a load that goes on.
+    """
     return {
         "id": status.id,
         "state": status.state,
+        "stage": status.stage,
+        "progress": status.progress,
         "error": status.error,
         "memoryBytes": status.held_bytes,
         "idleSeconds": None if status.idle_seconds is None else round(status.idle_seconds, 1),
@@ -142,6 +147,10 @@ async def metrics(request: Request, engine: EngineDep, sessions: SessionsDep) ->
         yield from _model_gauges(engine.statuses)
         yield from _session_gauges(sessions)
         yield from rates.metrics(keys.names)
+        is_stale = bool(state.key_file and state.key_file.error)
+        yield GaugeMetricFamily(
+            "tis_key_file_stale", "1 while API_KEYS_FILE cannot be read: a revoked key works", is_stale
+        )
         yield _one_of("tis_ktp_state", "Whether cards can be read: 1 for the state that it is in", _KTP, cards.state)
         yield _one_of("tis_marketplace_state", "The same of the marketplace", _MARKET, state.marketplace.state)
         if database:

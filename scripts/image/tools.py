@@ -12,8 +12,9 @@ from pathlib import Path
 _PACKAGES = ["buildah", "debootstrap", "libgpgme11", "libassuan0", "libdevmapper1.02.1", "libseccomp2"]
 # buildah starts itself again without LD_LIBRARY_PATH: for it alone, its libraries lie in the folder of the system.
 _WITH_LIBRARIES = 'mount -t overlay overlay -o "lowerdir=$1:$2" "$2"; shift 2; exec "$@"'
+_NAMESPACE = ["unshare", "--mount"]
 _NEEDED = ["unshare", "nsenter", "chroot", "mount"]
-_MIN_FREE_BYTES = 15 * 2**30  # vfs keeps a whole copy of each stage
+_MIN_FREE_BYTES = 15 * 2**30  # without overlay, each stage is kept as a whole
 
 
 class ImageSkipped(Exception):
@@ -26,7 +27,8 @@ class ImageFailed(Exception):
 
 @dataclass(frozen=True)
 class Tools:
-    buildah: list[str]
+    namespace: list[str]  # starts a command with mounts of its own: those of buildah's libraries and of the image
+    buildah: str
     debootstrap: str
     environment: dict[str, str]
 
@@ -36,28 +38,17 @@ def find_tools(folder: Path) -> Tools:
     _check_machine(folder)
     buildah, debootstrap = shutil.which("buildah"), shutil.which("debootstrap")
     if buildah and debootstrap:
-        return Tools([buildah], debootstrap, dict(os.environ))
+        return Tools(_NAMESPACE, buildah, debootstrap, dict(os.environ))
     fetched = folder / "tools"
     if not (fetched / "usr" / "bin" / "buildah").exists():
         _fetch_packages(fetched)
     libraries = Path("usr", "lib", f"{platform.machine()}-linux-gnu")
-    with_libraries = [
-        "unshare",
-        "--mount",
-        "sh",
-        "-ec",
-        _WITH_LIBRARIES,
-        "sh",
-        f"{fetched / libraries}",
-        f"/{libraries}",
-    ]
+    with_libraries = [*_NAMESPACE, "sh", "-ec", _WITH_LIBRARIES, "sh", f"{fetched / libraries}", f"/{libraries}"]
     return Tools(
-        [buildah] if buildah else [*with_libraries, str(fetched / "usr" / "bin" / "buildah")],
+        _NAMESPACE if buildah else with_libraries,
+        buildah or str(fetched / "usr" / "bin" / "buildah"),
         debootstrap or str(fetched / "usr" / "sbin" / "debootstrap"),
-        {
-            **os.environ,
-            "DEBOOTSTRAP_DIR": str(fetched / "usr" / "share" / "debootstrap"),
-        },
+        {**os.environ, "DEBOOTSTRAP_DIR": str(fetched / "usr" / "share" / "debootstrap")},
     )
 
 

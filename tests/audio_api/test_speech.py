@@ -19,7 +19,7 @@ from openai.types.audio.speech_create_params import SpeechCreateParams
 from scripts.field_tables import ENDPOINTS, FieldRow, field_rows
 from tests.audio_api.speaking import speaking_server
 from tests.serving import Served
-from tis.audio_api.text_to_speak import TextToSpeak
+from tis.audio_api.text_to_speak import OPENAI_VOICES, TextToSpeak
 
 pytestmark = pytest.mark.model
 PATH = "/v1/audio/speech"
@@ -136,7 +136,7 @@ def test_voices_are_the_speakers_of_the_model(openai: OpenAI, http: httpx2.Clien
     assert ani != budi
     assert spoken(openai, model="duo", voice={"id": "ani"}, response_format="wav") == ani
     with pytest.raises(BadRequestError, match="It has: budi, ani") as caught:
-        spoken(openai, model="duo", voice="alloy")
+        spoken(openai, model="duo", voice="zulu")
     assert caught.value.param == "voice"
     with pytest.raises(BadRequestError, match="It has: default"):
         spoken(openai, voice="zulu")
@@ -146,6 +146,24 @@ def test_voices_are_the_speakers_of_the_model(openai: OpenAI, http: httpx2.Clien
     assert (models["duo"]["voices"], models["mono"]["voices"]) == (["budi", "ani"], ["default"])
     assert models["mono"]["modalities"] == {"input": ["text"], "output": ["audio"]}
     assert models["mono"]["capabilities"] == ["speech"]
+
+
+def test_the_names_of_openais_voices_go_through_those_of_the_model(openai: OpenAI, http: httpx2.Client) -> None:
+    voice = typing.get_type_hints(SpeechCreateParams)["voice"]
+    of_the_client = [name for one in typing.get_args(voice) for name in typing.get_args(one)]
+    assert set(OPENAI_VOICES) >= set(of_the_client) and len(of_the_client) > 9
+    short = {"model": "duo", "input": "Halo.", "response_format": "wav"}
+    own = {name: http.post(PATH, json=body(**short, voice=name)) for name in ("budi", "ani")}
+    assert [answer.headers["x-voice"] for answer in own.values()] == ["budi", "ani"]
+    for number, name in enumerate(OPENAI_VOICES):
+        answer = http.post(PATH, json=body(**short, voice=name))
+        used = ("budi", "ani")[number % 2]
+        assert (answer.status_code, answer.headers["x-voice"], answer.content) == (200, used, own[used].content)
+        assert "x-ignored-parameters" not in answer.headers  # the name chose one of two
+    streamed = http.post(PATH, json=body(model="duo", input="Halo.", voice={"id": "ash"}, stream_format="sse"))
+    assert (streamed.status_code, streamed.headers["x-voice"]) == (200, "ani")
+    assert http.post(PATH, json=body(input="Halo.")).headers["x-voice"] == "default"
+    assert http.post(PATH, json=body(model="slow", voice="nova", input="Halo.")).headers["x-voice"] == "nova"
 
 
 def test_events_are_the_same_file_with_its_usage(openai: OpenAI, http: httpx2.Client) -> None:
@@ -211,9 +229,17 @@ def test_what_is_too_much_or_nothing_is_refused(openai: OpenAI) -> None:
 
 
 def test_a_text_that_becomes_too_long_ends_with_an_error(http: httpx2.Client) -> None:
-    long = body(input="satu dua tiga empat lima. " * 99, speed=0.25, stream_format="sse")
-    [*_, last] = events_of(http.post(PATH, json=long).text)
-    assert "longer than 60 seconds" in last["error"]["message"]
+    long = body(input="satu dua tiga empat lima. " * 30, speed=0.25, stream_format="sse")
+    [*before, last] = events_of(http.post(PATH, json=long).text)
+    assert before and "longer than 60 seconds" in last["error"]["message"]
+
+
+@pytest.mark.parametrize("stream_format", ["audio", "sse"])
+def test_a_text_that_is_surely_too_long_is_refused_before_it_is_spoken(http: httpx2.Client, stream_format: str) -> None:
+    long = body(input="satu dua tiga empat lima. " * 99, speed=4, stream_format=stream_format)
+    answer = http.post(PATH, json=long)  # a character is 32 milliseconds at least
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "input"
+    assert "longer than 60 seconds" in answer.json()["error"]["message"]
 
 
 def test_a_model_of_another_kind_and_an_unknown_one(openai: OpenAI) -> None:
@@ -248,14 +274,29 @@ def test_a_short_text_does_not_wait_for_a_long_one(http: httpx2.Client) -> None:
     assert running.status_code == 200 and events_of(text)[-1]["cancelled"] is True
 
 
-def test_a_client_that_leaves_ends_the_speech(http: httpx2.Client, mouths: Served) -> None:
+def test_a_client_that_leaves_ends_the_speech(
+    http: httpx2.Client, mouths: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = mouths.app.state.engine
+    real, spoken_texts = engine.say, []
+
+    async def say(model_id: str, sentence: Any, *given: Any, **named: Any) -> Any:
+        spoken_texts.append(sentence.text)
+        return await real(model_id, sentence, *given, **named)
+
+    monkeypatch.setattr(engine, "say", say)
+    slow = engine.slots["mono"].loaded.model._model.register_forward_pre_hook(lambda *given: time.sleep(0.05))
     long = " ".join(["Selamat pagi semua orang di sini dan juga di sana."] * 70)
     with http.stream("POST", PATH, json=body(input=long, response_format="wav", speed=4)) as answer:
         next(answer.iter_raw())
     end = time.monotonic() + 20
-    while mouths.app.state.admission.used("decoded_bytes"):
+    while mouths.app.state.admission.used("decoded_bytes") or engine.slots["mono"].idle_seconds is None:
         assert time.monotonic() < end
         time.sleep(0.01)
+    num_spoken = len(spoken_texts)
+    assert http.post(PATH, json=body(input="Halo.")).status_code == 200  # behind all that waited for the model
+    assert spoken_texts[num_spoken:] == ["Halo."] and num_spoken < 50  # of seventy sentences
+    slow.remove()
 
 
 def test_null_is_as_if_it_was_not_sent(http: httpx2.Client) -> None:

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 from starlette.types import Message
 
+from tests.faults.mortal_server import until
 from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
 from tis.audio_api.begin_speech import SoundFile
 from tis.audio_api.interrupted_answer import InterruptedAnswer
 from tis.audio_api.running_files import RunningFiles
+from tis.audio_api.sound_ahead import SoundAhead
 from tis.audio_api.speech_run import SpeechRun, resumed_speech
 from tis.audio_api.speech_spec import SpeechSpec
-from tis.audio_api.spoken_file import spoken_file
-from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
-from tis.chat.run_spec import Services
+from tis.audio_api.spoken_file import SoundPart, require_sayable, spoken_file
+from tis.audio_api.transcription_spec import TranscriptionSpec
+from tis.chat.run_spec import OtherVersion, Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
 from tis.errors import BadRequest
@@ -163,7 +165,7 @@ def test_a_transcription_whose_windows_an_older_version_cut_is_interrupted() -> 
         with_segments=False,
     )
     assert TranscriptionSpec.from_json(json.loads(spec.to_json())) == spec
-    with pytest.raises(OtherTranscription):
+    with pytest.raises(OtherVersion):
         TranscriptionSpec.from_json({**json.loads(spec.to_json()), "version": 1})
 
 
@@ -189,8 +191,8 @@ def test_a_file_that_breaks_off_has_no_last_chunk_and_a_server_that_stops_waits_
     async def sent() -> list[tuple[bytes, bool]]:
         files, held, messages = RunningFiles(), asyncio.Event(), list[Message]()
 
-        async def data() -> AsyncGenerator[bytes, None]:
-            yield b"first"
+        async def data() -> AsyncGenerator[SoundPart, None]:
+            yield SoundPart(b"", 0)
             await held.wait()
             if breaks:
                 raise BadRequest("too long")
@@ -198,8 +200,9 @@ def test_a_file_that_breaks_off_has_no_last_chunk_and_a_server_that_stops_waits_
         async def send(message: Message) -> None:
             messages.append(message)
 
-        sending = asyncio.create_task(SoundFile(files, data(), "audio/mpeg").stream_response(send))
-        await asyncio.sleep(0)
+        ahead = SoundAhead(b"first", data(), Admission().ticket("somebody"), 60)
+        sending = asyncio.create_task(SoundFile(files, ahead, "audio/mpeg").stream_response(send))
+        await until(lambda: len(messages) == 2)
         waiting = asyncio.create_task(files.wait_until_idle(30))
         await files.wait_until_idle(0.01)
         assert not waiting.done() and len(messages) == 2
@@ -230,3 +233,14 @@ def test_sound_is_sent_while_a_later_sentence_is_made_and_who_leaves_asks_for_no
         return engine.begun
 
     assert len(asyncio.run(leave())) < len(SPEC.sentences)
+
+
+def test_what_is_surely_too_long_is_refused_by_its_pauses_and_its_tokens() -> None:
+    slow = replace(SPEC, sentences=["a"] * 76, speed=0.25, num_tokens=0)
+    require_sayable(slow, 0)  # 75 pauses of 0.8 s
+    with pytest.raises(BadRequest, match="longer than 60 seconds"):
+        require_sayable(replace(slow, sentences=["a"] * 77), 0)
+    tokens = replace(SPEC, sentences=["a"], sets_pace=True, speed=4, num_tokens=3000)
+    require_sayable(tokens, 0.02)
+    with pytest.raises(BadRequest, match="longer than 60 seconds"):
+        require_sayable(replace(tokens, num_tokens=3001), 0.02)

@@ -100,9 +100,11 @@ def test_no_speech_is_no_text(openai: OpenAI) -> None:
 
 def test_a_long_file_is_heard_in_windows_several_at_once(openai: OpenAI) -> None:
     TonesEngine.max_at_once = 0
+    TonesEngine.begun.clear()
     answer = transcribed(openai, LONG)
     assert answer.text.split() == LONG_TEXT
     assert TonesEngine.max_at_once > 1
+    assert not TonesEngine.begun[0] and all(TonesEngine.begun[1:])  # a full queue refuses the first alone
 
 
 @pytest.mark.parametrize("language", ["en", "EN", "en-US", "English", "english"])

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.media.sounds import RATE, WORDS, heard_words
 from tis.admission.ticket import Ticket
@@ -26,20 +26,26 @@ class TonesEngine(LocalEngine):
 
     num_heard = 0
     max_at_once = 0
+    begun: ClassVar[list[bool]] = []
     _at_once = 0
 
     async def describe_speech(self, model_id: str) -> SpeechDescription:
         tasks = frozenset({"transcribe", "translate"} if model_id == "tones" else {"transcribe"})
         return SpeechDescription(RATE, 30.0, NAMES, tasks, has_times=True, has_words=model_id == "tones")  # type: ignore[arg-type]
 
-    async def detect_language(self, model_id: str, samples: Any, ticket: Ticket | None = None) -> str | None:
+    async def detect_language(
+        self, model_id: str, samples: Any, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> str | None:
         """A file that begins with `satu` is English, any other Indonesian."""
         words = await asyncio.to_thread(heard_words, samples)
         return "en" if words and words[0][0] == "satu" else "id"
 
-    async def hear(self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None) -> HeardWindow:
+    async def hear(
+        self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> HeardWindow:
         kind = type(self)
         kind.num_heard += 1
+        kind.begun.append(is_begun)
         kind._at_once += 1
         kind.max_at_once = max(kind.max_at_once, kind._at_once)
         try:

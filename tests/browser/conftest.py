@@ -1,4 +1,4 @@
-"""Real Chromium by Playwright: a page fails its test if it logs an error, breaks its policy or asks elsewhere."""
+"""Real Chromium, driven by Playwright. A page that logs an error, breaks its policy or asks elsewhere fails a test."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.page_watch import PageWatch
 from tests.mcp_client.weather_process import McpProcess, weather_process
@@ -33,6 +33,7 @@ def chromium_path() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = chromium_path()
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FAKE_DEVICES)
         yield browser
@@ -51,8 +52,9 @@ class Visitor:
         self, url: str, size: str = "desktop", theme: str = "light", locale: str = "en-US", **options: Any
     ) -> Page:
         """A browser of its own: nothing is shared with the others."""
-        touch = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
-        context = self._browser.new_context(viewport=SIZES[size], color_scheme=theme, locale=locale, **touch, **options)
+        touch: dict[str, Any] = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
+        look: dict[str, Any] = {"viewport": SIZES[size], "color_scheme": theme, "locale": locale}
+        context = self._browser.new_context(**{**look, **touch, **options})
         watch = PageWatch(context, url)
         self._contexts.append((context, watch))
         page = context.new_page()

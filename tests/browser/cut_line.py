@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ class CutLine:
         self._target = ("127.0.0.1", urlsplit(url).port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
         self._is_cut = False
         self._flow = _flowing()
         self._frozen: list[threading.Event] = []
@@ -45,7 +46,7 @@ class CutLine:
             server = socket.create_connection(self._target)
             self._open += [client, server]
             for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=_copy, args=(source, sink, self._flow), daemon=True).start()
+                self._start(_copy, source, sink, self._flow)
 
     def close(self) -> None:
         self.cut()
@@ -53,6 +54,13 @@ class CutLine:
             flow.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        thread.start()
+        self._threads.append(thread)
 
 
 @contextmanager
@@ -81,4 +89,4 @@ def _copy(source: socket.socket, sink: socket.socket, flow: threading.Event) -> 
     for one in (source, sink):
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
-            one.close()
+        one.close()

@@ -129,9 +129,9 @@ def test_a_link_shows_the_answer_to_others_who_have_no_key(visitor: Visitor) -> 
     visitor.expected = ("401",)
     with served(settings) as server:
         chat = ChatPage(visitor.open(server.url))
-        chat.send(_LINE)
         chat.page.get_by_role("textbox", name="API key").fill("test-key-of-the-owner")
         chat.page.get_by_role("button", name="Use this key").click()
+        chat.send(_LINE)
         chat.until_text("Word 0")
         chat.page.get_by_role("button", name="More", exact=True).first.click()
         chat.page.get_by_role("menuitem", name="Share").click()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.chat.parse.parsing import TOOLS, cut, parser_config
 from tis.admission.admission import RESUMED, Admission
 from tis.admission.limits import AdmissionLimits
+from tis.admission.ticket import Ticket
 from tis.chat.parse.config import ParserConfig
 from tis.chat.part_reader import PartReader
 from tis.chat.part_reader import parser_config as parser_config_of
@@ -30,6 +31,8 @@ from tis.engine.models.echo import load_echo
 from tis.engine.prompt import ChatPrompt, RawPrompt
 from tis.engine.resumable_request import ResumableRequest
 from tis.engine.sampling.params import SamplingParams
+from tis.http.api_keys import ApiKeys, CallLimits
+from tis.http.call_rates import CallRates
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.limits import McpLimits
 from tis.media.loader import MediaLimits, MediaLoader
@@ -92,13 +95,16 @@ def services_of(engine: LocalEngine, media: MediaLoader) -> Services:
     return Services(engine, media, McpClient(McpLimits()), nothing_to_wait_for)
 
 
-async def run_of(engine: LocalEngine, text: str, *, hidden: bool = False, **asked: Any) -> Run:
+async def run_of(
+    engine: LocalEngine, text: str, *, hidden: bool = False, ticket: Ticket | None = None, **asked: Any
+) -> Run:
     prompt = ChatPrompt([{"role": "user", "content": text}], tools=[{}], emit_markers=True)
     prepared = await engine.prepare("m", prompt, asked)
     state = chat_writer_state("m", with_usage=True, may_call=True, hides_reasoning=hidden)
     parser = parser_config_of(prepared, state["id"], TOOLS)
     spec = RunSpec(DIALECT, state["id"], state, prepared.resumable, parser)
-    return Run(spec, services_of(engine, MediaLoader(MediaLimits())), ChatWriter(state), prepared=prepared)
+    services = services_of(engine, MediaLoader(MediaLimits()))
+    return Run(spec, services, ChatWriter(state), prepared=prepared, ticket=ticket)
 
 
 async def blocks_of(source: Source) -> list[Block]:
@@ -163,6 +169,34 @@ async def test_a_resumed_run_takes_a_ticket_and_is_not_refused() -> None:
             assert admission.used("prompt_tokens", RESUMED) == len("Halo, dunia")
         assert by_choice([whole[0], *rest]) == by_choice(whole)
         assert admission.used("prompt_tokens") == 1 and admission.num_in("generating") == 0
+    await media.close()
+
+
+@pytest.mark.anyio
+async def test_what_another_process_makes_is_metered_to_the_key_that_began_the_run() -> None:
+    rates, keys, media = CallRates(CallLimits()), ApiKeys(["sk-one"]), MediaLoader(MediaLimits())
+    [name] = keys.names
+    admission = Admission(meter_of=lambda caller: rates.meter_of_resumed(caller, keys))
+    async with echo_desk() as first, echo_desk() as second:
+        ticket = Admission().ticket("somebody", rates.meter(keys.find("sk-one"), "192.0.2.1"))
+        source = await run_of(first, "Halo, dunia", ticket=ticket)
+        assert f'"caller": "{name}"'.encode() in source.request and b"sk-one" not in source.request
+        source.hold_ticket()
+        whole = await blocks_of(source)
+        made = rates.meter(keys.find("sk-one"), "").totals
+        assert made.generated_tokens == len("Halo, dunia")
+        kept = begins_of_pieces(whole)[4]
+        marks = [block.resume_state for block in whole[:kept]]
+        num_kept = sum(mark.count(b"[0,") for mark in marks)
+        made.prompt_tokens = made.generated_tokens = 0
+        services = replace(services_of(second, media), admission=admission)
+        resume_source = resume_with(services, DIALECTS, resume=True)
+        await blocks_of(resume_source(source.request, marks, nothing_attached))
+        assert num_kept == 3
+        assert (made.prompt_tokens, made.generated_tokens, made.requests) == (0, len("Halo, dunia") - num_kept, 0)
+        unknown = source.request.replace(name.encode(), b"env-7")
+        await blocks_of(resume_source(unknown, marks, nothing_attached))
+        assert made.generated_tokens == len("Halo, dunia") - num_kept
     await media.close()
 
 

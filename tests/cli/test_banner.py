@@ -17,10 +17,10 @@ def banner(model: ModelStatus = READY, **settings: object) -> str:
     return "\n".join(lines)
 
 
-def test_it_shows_model_device_dtype_memory_address_and_docs() -> None:
+def test_it_shows_model_device_dtype_memory_and_addresses() -> None:
     shown = banner(port=4000)
     assert "demo: cpu, float32" in shown and "5 MiB for weights, up to 1.0 GiB for a cache of 65,536 tokens" in shown
-    assert "http://127.0.0.1:4000/v1" in shown and "http://127.0.0.1:4000/docs" in shown
+    assert "http://127.0.0.1:4000/v1" in shown and "http://127.0.0.1:4000 in a browser" in shown
 
 
 def test_it_shows_that_a_model_is_not_loaded_yet() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,10 +14,10 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from tests.cli.tis_process import tis
 from tests.serving import free_port, listening, served, settings_with
-from tis.cli.bench import MeasuredRequest, open_arrivals, percentile, spread
+from tis.cli.bench import MeasuredRequest, open_arrivals, percentile, random_pauses, spread
 from tis.http.transport.limits import TransportLimits
 
-FIRST, GAP, NUM_TOKENS = 0.2, 0.04, 6
+FIRST, GAP, NUM_TOKENS, TAIL = 0.2, 0.04, 6, 0.3
 
 
 def chunk(text: str) -> str:
@@ -30,6 +31,7 @@ async def paced() -> AsyncIterator[str]:
     for _ in range(NUM_TOKENS - 1):
         await asyncio.sleep(GAP)
         yield chunk("b")
+    await asyncio.sleep(TAIL)  # no token comes in it
     yield f"data: {json.dumps({'choices': [], 'usage': {'prompt_tokens': 7, 'completion_tokens': NUM_TOKENS}})}\n\n"
     yield "data: [DONE]\n\n"
 
@@ -113,6 +115,12 @@ def test_open_arrivals_begin_when_they_are_due() -> None:
 
     assert len(open_arrivals(ask, [{"n": number} for number in range(5)], [0.01] * 5)) == 5
     assert sorted(map(str, begun)) == list("01234")
+
+
+def test_open_arrivals_are_by_chance_and_have_the_rate_that_was_asked_for() -> None:
+    pauses = random_pauses(random.Random(1), 20, 4.0)
+    assert sum(pauses) == pytest.approx(20 / 4.0)
+    assert min(pauses) < 0.5 / 4.0 and max(pauses) > 2 / 4.0
 
 
 def test_percentiles_are_those_of_numpy() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.tis_process import tis
 from tests.engine.conftest import DEMO
 from tests.serving import free_port
-from tis.cli.doctor import container_bytes, container_cores, cpu_flags
+from tis.engine.machine import container_bytes, container_cores, cpu_flags
 
 
 def found(folder: Path, code: int, **variables: str) -> dict[str, tuple[str, str]]:

@@ -14,6 +14,7 @@ from tests.serving import REPOSITORY, bare_environment, free_port, wait_until_li
 from tests.test_status import until
 from tis import __version__
 from tis.engine.kernels.build import has_compiler, why_not_here
+from tis.pages.web_files import read_web_files
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +26,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with the package in it. Its dependencies are those that these tests run with."""
     folder = tmp_path_factory.mktemp("installed")
     source, environment = folder / "source", folder / "environment"
-    for name in ("tis", "configs"):
+    for name in ("tis", "configs", "web"):
         shutil.copytree(REPOSITORY / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (file for file in REPOSITORY.iterdir() if file.is_file() and file.suffix != ".db"):
         shutil.copy(path, source)
@@ -65,6 +66,12 @@ def test_native_kernels_come_along(installed: Path) -> None:
 def test_migrations_and_samples_come_along(installed: Path, tmp_path: Path) -> None:
     assert "15 products" in run(installed / "tis", "seed", folder=tmp_path)
     assert (tmp_path / "marketplace.db").exists()
+
+
+def test_the_pages_come_along(installed: Path, tmp_path: Path) -> None:
+    asked = "from tis.pages.web_files import read_web_files as r; f = r(); print(len(f.page('chat.html')), f.digest)"
+    length, digest = run(installed / "python", "-c", asked, folder=tmp_path).split()
+    assert int(length) > 1000 and digest == read_web_files().digest
 
 
 @pytest.mark.model

@@ -25,6 +25,7 @@ class MortalServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         self.program = ["main.py"]
+        self.start_seconds = _START_SECONDS
         self.variables = {"MODEL_REPO_ID": "echo", "LOG_LEVEL": "warning", **variables}
         self._popen: subprocess.Popen[bytes] | None = None
         self._may_end = True
@@ -98,7 +99,7 @@ class MortalServer:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        end = time.monotonic() + _START_SECONDS
+        end = time.monotonic() + self.start_seconds
         while not self._is_live():
             if self._popen.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"the server does not come up:\n{self.log.read_text()[-3000:]}")
@@ -184,7 +185,7 @@ async def until(fact: Callable[[], Any], timeout: float = 30, what: str = "") ->
 
 
 async def get(url: str, path: str, **headers: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=url, timeout=30, verify=False) as http:
+    async with httpx2.AsyncClient(base_url=url, timeout=60, verify=False) as http:
         return await http.get(path, headers=headers)
 
 

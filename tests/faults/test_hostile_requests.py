@@ -16,13 +16,14 @@ from tests.faults.checker import check_connection
 from tests.faults.forms import short_or_long
 from tests.faults.history import Client
 from tests.faults.hostile.measured_server import measuring
-from tests.faults.hostile.row import ADA, EVE, HELLO, Names, Row
+from tests.faults.hostile.row import ADA, EVE, EXPIRED, HELLO, NARROW, Names, Row
 from tests.faults.hostile.sender import Sender
 from tests.faults.hostile.table import all_rows
 from tests.faults.mortal_server import MortalServer, get, running, until
+from tests.http.keys import entry, write_key_file
 from tests.loop_pauses import MAX_CROWDED_PAUSE_SECONDS
 from tests.marketplace.accounts import bearer, made, register_supplier, register_user
-from tests.serving import REPOSITORY
+from tests.serving import NO_RATE_LIMITS, REPOSITORY
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -40,12 +41,27 @@ models:
 """
 _PACED: dict[str, Any] = {"model": "paced", "messages": [{"role": "user", "content": "Satu dua tiga empat lima. " * 8}]}
 _DEMO: dict[str, Any] = {"model": "demo", "messages": [HELLO], "seed": 7, "max_tokens": 40, "ignore_eos": True}
+# All limits are on, and everything is counted against them; nobody but the narrow key reaches one.
+_LIMITS = {
+    "requests_per_minute": 10**6,
+    "tokens_per_minute": 10**9,
+    "tokens_per_day": 10**10,
+    "running_requests": 10**4,
+}
+_RATES = {name.upper(): str(limit) for name, limit in _LIMITS.items()} | dict.fromkeys(NO_RATE_LIMITS, str(10**6))
 STREAMS = [{**_PACED, "logprobs": number % 2 == 0} for number in range(16)] + [_DEMO] * 4
 
 
 @asynccontextmanager
 async def measured_server(folder: Path) -> AsyncIterator[MortalServer]:
     (folder / "models.yaml").write_text(_MODELS.format(folder=REPOSITORY))
+    keys = write_key_file(
+        folder / "keys.yaml",
+        entry("ada", ADA, **_LIMITS),
+        entry("eve", EVE),
+        entry("narrow", NARROW, models=["paced"], requests_per_minute=1),
+        entry("yore", EXPIRED, expires="2020-01-01"),
+    )
     async with running(
         folder,
         program=measuring(folder),
@@ -55,7 +71,8 @@ async def measured_server(folder: Path) -> AsyncIterator[MortalServer]:
         TORCH_DTYPE="float32",
         EAGER_LOAD_MODEL="1",
         LOAD_WAIT_SECONDS="120",
-        API_KEYS=f"{ADA},{EVE}",
+        API_KEYS_FILE=str(keys),
+        **_RATES,
         DATABASE_URL=f"sqlite:///{folder}/market.db",
         JWT_SECRET_KEY=_JWT_SECRET,
         PERSIST_SESSIONS="1",
@@ -93,6 +110,10 @@ def prepared_names(server: MortalServer) -> Names:
         "foreign_session": "of-ada",
         "conversation": own["id"],
         "refresh": "x",
+        "narrow": NARROW,
+        "expired": EXPIRED,
+        "digest": entry("eve", EVE)["digest"],
+        "none": "key-of-nobody",
     }
     accounts = {"user": user, "mallory": mallory, "supplier": supplier}
     return Names(values, {name: account["access_token"] for name, account in accounts.items()})
@@ -104,7 +125,7 @@ async def test_hostile_requests_change_nothing_for_anybody(tmp_path: Path) -> No
         references = [bytes_of(await followed(server, body, f"alone-{n}")) for n, body in enumerate((_PACED, _DEMO))]
         described = await get(server.url, "/openapi.json", Authorization=f"Bearer {ADA}")
         rows = islice(all_rows(described.text), 0, None, EVERY)
-        sender = Sender(server.url, names, [str(tmp_path), str(REPOSITORY), ADA, EVE, _JWT_SECRET])
+        sender = Sender(server.url, names, [str(tmp_path), str(REPOSITORY), ADA, EVE, NARROW, _JWT_SECRET])
         over = asyncio.Event()
         streams = [asyncio.create_task(streaming(server, n, references, over)) for n in range(len(STREAMS))]
         rss = server.rss_mb

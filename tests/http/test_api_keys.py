@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import free_port, served, server_process, settings_with, wait_until_live
+from tis.app import create_app
 from tis.http.api_keys import ANONYMOUS, ApiKeys
 from tis.http.errors import InvalidApiKey
 
@@ -23,7 +24,7 @@ def test_without_keys_every_client_is_anonymous() -> None:
 
 def test_each_key_has_its_own_owner_name_that_does_not_reveal_the_key() -> None:
     keys = ApiKeys(["one", "two"])
-    first, second = owner(keys, authorization="Bearer one"), owner(keys, x_api_key="two")
+    first, second = owner(keys, authorization="Bearer one"), owner(keys, x_api_key="two ")  # as curl sends a blank
     assert first != second and "one" not in first
 
 
@@ -33,6 +34,15 @@ def test_each_key_has_its_own_owner_name_that_does_not_reveal_the_key() -> None:
 def test_a_missing_or_wrong_key_is_refused(headers: dict[str, str]) -> None:
     with pytest.raises(InvalidApiKey):
         owner(ApiKeys(["one"]), **headers)
+
+
+def test_a_start_warns_of_keys_that_can_be_guessed(caplog: pytest.LogCaptureFixture) -> None:
+    long = "k" * 16
+    create_app(settings_with(api_keys="short"))
+    create_app(settings_with(host="0.0.0.0", api_keys=long, admin_key=long))
+    assert "can be guessed" not in caplog.text
+    create_app(settings_with(host="0.0.0.0", api_keys=long, admin_key="short"))
+    assert "can be guessed" in caplog.text and "short" not in caplog.text
 
 
 UVICORN = (sys.executable, "-m", "uvicorn", "main:app")
@@ -67,6 +77,14 @@ class TestAServerWithKeys:
     @pytest.mark.parametrize("headers", [{"Authorization": "Bearer alpha"}, {"x-api-key": "beta"}])
     def test_a_valid_key_is_accepted(self, url: str, headers: dict[str, str]) -> None:
         assert httpx2.post(url + CHAT, json=said("Halo"), headers=headers).status_code == 200
+
+    def test_what_a_key_reads_is_kept_by_no_cache_that_others_share(self, url: str) -> None:
+        """For caches only `Authorization` is a reason not to keep an answer for everybody."""
+        key = {"x-api-key": "alpha"}
+        assert httpx2.get(f"{url}/v1/models", headers=key).headers["cache-control"] == "private, no-store"
+        assert httpx2.get(f"{url}/v1/responses/unknown", headers=key).headers["cache-control"] == "private, no-store"
+        page = httpx2.get(f"{url}/docs", headers=key)
+        assert page.headers["cache-control"] == "no-cache" and page.headers["etag"]
 
     @pytest.mark.parametrize("path", ["/health", "/live", "/ready"])
     def test_the_probes_need_no_key(self, url: str, path: str) -> None:

@@ -1,6 +1,7 @@
 """API_KEYS_FILE: what may stand in it, and what happens when it changes."""
 
 import json
+import os
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -77,6 +78,18 @@ def test_what_is_written_is_read_again_and_is_the_owners_alone(tmp_path: Path, n
     assert [one.name for one in tmp_path.iterdir()] == [name]
 
 
+def test_a_file_of_a_group_stays_readable_for_it_and_keeps_its_owner(tmp_path: Path) -> None:
+    """As root:tis with mode 640: a server of the user tis must see what root revokes."""
+    path = tmp_path / "keys.yaml"
+    path.write_text("keys: []")
+    group = 12_345 if os.geteuid() == 0 else os.getgroups()[-1]
+    os.chown(path, -1, group)
+    path.chmod(0o660)
+    write_entries(path, [])
+    written = path.stat()
+    assert (written.st_gid, stat.S_IMODE(written.st_mode)) == (group, 0o640)
+
+
 class TestAServerWithAKeyFile:
     @pytest.fixture(scope="class")
     @classmethod
@@ -142,6 +155,9 @@ class TestAServerWithAKeyFile:
         def health() -> Any:
             return httpx2.get(f"{server.url}/health", headers=bearer("sk-newest")).json()["keys"]
 
+        def metrics() -> str:
+            return httpx2.get(f"{server.url}/metrics", headers=bearer("sk-newest")).text
+
         write_key_file(path, entry("all", "sk-for-all"), entry("new", "sk-newest"))
         until(lambda: status("sk-newest") == 200)
         assert status("sk-narrow") == 401
@@ -150,8 +166,10 @@ class TestAServerWithAKeyFile:
             path.write_text(wrong)
             until(lambda: health()["file"] == "stale")
             assert status("sk-newest") == 200 and str(path) in health()["fileError"]
+            assert "tis_key_file_stale 1.0" in metrics()
             path.write_text(good)
             until(lambda: health()["file"] == "ready")
+            assert "tis_key_file_stale 0.0" in metrics()
 
 
 def test_a_server_does_not_start_with_keys_that_it_cannot_read(tmp_path: Path) -> None:

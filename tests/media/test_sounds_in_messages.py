@@ -2,8 +2,9 @@
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil  # type: ignore[import-untyped]  # comes with accelerate
@@ -14,6 +15,7 @@ from tests.media.sounds import RATE, heard_words, sound_file, spoken
 from tests.media.web import body, serve_web
 from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
+from tis.admission.ticket import Ticket
 from tis.errors import BadRequest
 from tis.media.errors import BadMedia
 from tis.media.loader import MediaSource
@@ -84,6 +86,38 @@ async def test_a_sound_comes_by_url_or_permitted_path_as_pictures_do(tmp_path: P
         web.answers["/a.wav"] = body(WAV)
         by_url = await load("http://example.com/a.wav", "audio", **web.doubles)
     assert by_path.digest == by_url.digest and len(by_path.samples) == len(by_url.samples)
+
+
+async def test_a_request_holds_room_for_its_own_sounds_and_not_for_the_longest() -> None:
+    exact = round(SECONDS * RATE) * 4
+    longest = 600 * RATE * 4
+    admission = Admission()
+    ticket = admission.ticket("a")
+    async with media_loader() as loader:
+        real, held = loader.sound.whole, list[int]()
+
+        async def whole(
+            data: bytes, max_seconds: float, ticket: Ticket, param: str, on_length: Callable[[float], None]
+        ) -> Any:
+            def is_long(seconds: float) -> None:
+                on_length(seconds)
+                held.append(ticket.held("decoded_bytes"))
+
+            held.append(ticket.held("decoded_bytes"))
+            return await real(data, max_seconds, ticket, param, is_long)
+
+        loader.sound.whole = whole  # type: ignore[method-assign]
+        await loader.load(sources(WAV, WAV), ticket)
+        before, first, _, second = held
+        assert exact < first < before < longest and first - second > exact
+        assert second == 2 * exact == ticket.held("decoded_bytes")
+        silent = sound_file(np.zeros(500 * 8000, np.float32), "flac", "flac", rate=8000)
+        other = admission.ticket("b")
+        [loaded] = await loader.load(sources(silent), other)
+        assert loaded.num_bytes == other.held("decoded_bytes") > 100 * len(silent)
+    for one in (ticket, other):
+        one.end_request()
+    assert not admission.used("decoded_bytes")
 
 
 async def test_many_requests_wait_for_decoders_and_all_is_given_back() -> None:

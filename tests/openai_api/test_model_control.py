@@ -145,6 +145,13 @@ def test_without_an_admin_key_only_programs_and_pages_of_this_computer_may(http:
     assert (far.status_code, far.json()["error"]["code"]) == (403, "forbidden")
 
 
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"])
+def test_what_a_proxy_on_this_computer_passes_on_is_of_nobody_on_this_computer(http: httpx2.Client, name: str) -> None:
+    """A proxy may pass on a client's own X-Forwarded-For, or name the client in a header that uvicorn does not read."""
+    forged = http.post("/v1/models/echo/unload", headers={name: "127.0.0.1"})
+    assert (forged.status_code, forged.json()["error"]["code"]) == (403, "forbidden")
+
+
 @pytest.mark.slow
 def test_transformers_chat_loads_the_model_and_talks_with_it(tmp_path: Path) -> None:
     """With a flag of its user, which it sends in `generation_config`; it asks whether a cut answer should go on."""

@@ -1,5 +1,6 @@
 """Read tokens: how an EventSource, which sends no headers of a page, reads a stream of a server with keys."""
 
+import hmac
 import logging
 import sys
 from collections.abc import Iterator
@@ -71,6 +72,28 @@ def test_an_event_source_reads_resumes_and_ends_with_the_token(http: httpx2.Clie
     assert blocks_of(rest.text) == list(blocks[3:])
     assert http.get(given["url"], headers={**PAGE, "Last-Event-ID": blocks[-1].id}).status_code == 204
     assert http.get(given["url"].replace("?", "/?")).text == whole
+
+
+def test_a_stranger_makes_the_server_sign_once_however_many_keys_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signature for each of 1000 keys held up the event loop for 10 ms, without a key."""
+    signed: list[bytes] = []
+    digest = hmac.digest
+
+    def counted(key: bytes, message: bytes, kind: Any) -> bytes:
+        signed.append(message)
+        return digest(key, message, kind)
+
+    monkeypatch.setattr(hmac, "digest", counted)
+    with served(settings_with(api_keys=",".join(f"key-{number}" for number in range(200)))) as running:
+        mine = {"Authorization": "Bearer key-100"}
+        httpx2.post(running.url + CHAT, json=said("Halo", session_id="s", stream=True), headers=mine)
+        token = httpx2.post(f"{running.url}/v1/stream/s/read_token", headers=mine).json()["read_token"]
+        statuses = []
+        for session_id in ("s", "nobody-has-it"):
+            signed.clear()
+            statuses.append(httpx2.get(f"{running.url}/v1/stream/{session_id}?read_token={token}").status_code)
+            assert [one.startswith(b"read token") for one in signed].count(True) == 1
+        assert statuses == [200, 401]
 
 
 def test_a_page_gets_the_token_with_its_key(http: httpx2.Client, session_id: str) -> None:

@@ -18,6 +18,7 @@ class ScriptedSource:
     summary = b"{}"
     request = b"what was asked"
     attachments: Mapping[str, bytes] = {}
+    traceparent = ""
     is_waiting_to_resume = False
     may_be_repeated = True
 

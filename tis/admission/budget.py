@@ -10,6 +10,7 @@ from tis.admission.fair_queue import FairQueue
 from tis.admission.limits import AdmissionLimits, Resource
 from tis.errors import Draining, QueueFull
 from tis.observability.metrics import WAIT_SECONDS, count_refusal
+from tis.observability.spans import current_span, ending
 
 _MAX_RETRY_SECONDS = 30
 _WHY: dict[Resource, str] = {
@@ -99,9 +100,11 @@ class Budget:
         began_at = time.monotonic()
         self._waiting.append(owner, waiter)
         self._grant()
+        span = current_span().child("admission", {"tis.resource": self.resource})
         try:
-            async with asyncio.timeout(seconds):
-                await waiter.granted
+            with ending(span):
+                async with asyncio.timeout(seconds):
+                    await waiter.granted
         except BaseException as error:
             self._leave(owner, waiter)
             if isinstance(error, TimeoutError):

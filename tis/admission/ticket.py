@@ -34,6 +34,11 @@ class StageCounts:
 class TokenMeter(Protocol):
     """Counts the tokens of a caller."""
 
+    @property
+    def name(self) -> str:
+        """Of the caller's key, never the key."""
+        ...
+
     def count_tokens(self, *, prompt: int = 0, generated: int = 0) -> None: ...
 
 
@@ -64,6 +69,12 @@ class Ticket:
         self._has_request = not is_resumed
         self._has_run = False
         self._when_over: list[Callable[[], None]] = []
+        self._when_computed: list[Callable[[], None]] = []
+
+    @property
+    def caller(self) -> str:
+        """The name of the key whose tokens are counted; empty if nobody's are."""
+        return self._meter.name if self._meter else ""
 
     @property
     def is_over(self) -> bool:
@@ -76,6 +87,13 @@ class Ticket:
             callback()
         else:
             self._when_over.append(callback)
+
+    def when_computed(self, callback: Callable[[], None]) -> None:
+        """Called once: when nothing is computed for it any more, though its answer may be read for long."""
+        if self.is_over:
+            callback()
+        else:
+            self._when_computed.append(callback)
 
     def held(self, resource: Resource) -> int:
         return self._held.get(resource, 0)
@@ -124,6 +142,10 @@ class Ticket:
         self.keep("requests", 0)
         self.enter("queued")
 
+    def count_for(self, meter: TokenMeter | None) -> None:
+        """From here on its tokens are those of this caller."""
+        self._meter = meter
+
     def count_generated(self, num_tokens: int) -> None:
         if self._meter:
             self._meter.count_tokens(generated=num_tokens)
@@ -146,9 +168,19 @@ class Ticket:
         if self.stage is None:
             self.enter("preparing")
 
+    def end_computing(self) -> None:
+        """Its answer is made. A run ends it itself."""
+        self.keep("prompt_tokens", 0)
+        if self._has_request and not self._has_run:
+            self.enter("answering")
+        callbacks, self._when_computed = self._when_computed, []
+        for callback in callbacks:
+            callback()
+
     def end_run(self) -> None:
         if self._has_run:
             self._has_run = False
+            self.end_computing()
             self._end(["prompt_tokens", "media_bytes", "decoded_bytes", "sound_seconds"])
 
     def end_request(self) -> None:
@@ -163,6 +195,7 @@ class Ticket:
             if self.stage:
                 self._stages.move(self.owner, self.stage, None)
                 self.stage = None
+            self.end_computing()
             callbacks, self._when_over = self._when_over, []
             for callback in callbacks:
                 callback()

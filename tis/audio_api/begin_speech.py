@@ -5,22 +5,27 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal
+from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
-from starlette.types import Send
+from starlette.types import Message, Send
 
+from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.running_files import RunningFiles
+from tis.audio_api.sound_ahead import MAX_UNREAD_BYTES, SoundAhead
 from tis.audio_api.sound_encoder import MEDIA_TYPES
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.speech_run import SpeechRun
 from tis.audio_api.speech_spec import SpeechSpec
-from tis.audio_api.spoken_file import SoundPart, spoken_file
+from tis.audio_api.spoken_file import SoundPart, require_sayable, spoken_file
 from tis.audio_api.text_to_speak import SPEECH_DIALECT, SentText, TextToSpeak, voice_of
-from tis.cancellation import race_draining
+from tis.cancellation import Cancelled, race_cancel, race_draining
 from tis.chat.run_spec import Services
 from tis.errors import NotImplementedHere, ServiceError
 from tis.http.admission import ticket_of
 from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
+from tis.observability.spans import Span, ending
 from tis.openai_api.routes.models import served_model
 from tis.openai_api.routes.recorded import RecordedAnswer
 from tis.openai_api.wire.ignored import name_ignored
@@ -32,14 +37,11 @@ _log = logging.getLogger("tis.audio")
 
 
 class SpeechAnswer:
-    def __init__(
-        self, body: TextToSpeak, request: Request, services: Services, files: RunningFiles, max_seconds: float
-    ) -> None:
-        self._files = files
+    def __init__(self, body: TextToSpeak, request: Request, services: Services, audio: AudioOptions) -> None:
+        self._audio = audio
         self._body = body
         self._request = request
         self._services = services
-        self._max_seconds = max_seconds
         self._ticket = ticket_of(request)
 
     async def response(
@@ -60,8 +62,11 @@ class SpeechAnswer:
             answer = await self._recorded(model_id, sessions, owner, last_event_id, last_event_id_query)
         else:
             answer = await self._file(model_id)
-        voices = (await engine.describe(model_id)).voices
-        also = ["voice"] if voices and body.voice_name not in voices else []
+        also = []
+        if voices := (await engine.describe(model_id)).voices:
+            used = voice_of(body.voice_name, model_id, voices)
+            answer.headers["X-Voice"] = quote(used)
+            also = ["voice"] if len(voices) == 1 and body.voice_name != used else []
         no_effect = ["instructions", *(["session_id"] if body.stream_format == "audio" else [])]
         return await name_ignored(answer, self._request, body, engine, model_id, no_effect, also)
 
@@ -101,31 +106,40 @@ class SpeechAnswer:
 
     async def _file(self, model_id: str) -> Response:
         """The first bytes are made before the answer begins: until then an error has a status of its own."""
-        engine = self._services.engine
+        engine, work = self._services.engine, sound_span("speech", model_id, "")
 
         async def begun() -> tuple[bytes, AsyncGenerator[SoundPart, None]]:
-            parts = spoken_file(await self._spec(model_id), engine, self._ticket, asyncio.Event())
+            parts = spoken_file(
+                await self._spec(model_id),
+                engine,
+                self._ticket,
+                asyncio.Event(),
+                max_unread=MAX_UNREAD_BYTES,
+                span=work.span,
+            )
             async for part in parts:
                 if part.data:
                     return part.data, parts
             raise AssertionError("a sound file has a header")
 
+        work.begin()
         try:
             first, parts = await while_connected(self._request, race_draining(engine.until_draining(), begun()))
-        except ClientGone:
+        except ClientGone as gone:
+            work.end(gone)
             return Response(status_code=CLIENT_CLOSED_REQUEST)
-        return SoundFile(
-            self._files,
-            _bytes_of(first, parts),
-            MEDIA_TYPES[self._body.response_format],
-        )
+        except BaseException as fault:
+            work.end(fault)
+            raise
+        ahead = SoundAhead(first, _until_end(parts, work.span), self._ticket, self._audio.slow_reader_seconds)
+        return SoundFile(self._audio.running_files, ahead, MEDIA_TYPES[self._body.response_format])
 
     async def _spec(self, model_id: str) -> SpeechSpec:
         body, engine = self._body, self._services.engine
         known = await engine.describe_voice(model_id)
         voice = voice_of(body.voice_name, model_id, known.voices)
         cut = await engine.cut_text(model_id, body.input, body.speed)
-        return SpeechSpec(
+        spec = SpeechSpec(
             model_id=model_id,
             revision=known.revision,
             sample_rate=known.sample_rate,
@@ -137,32 +151,40 @@ class SpeechAnswer:
             speed=body.speed,
             seed=body.seed,
             form=body.response_format,
-            max_seconds=self._max_seconds,
+            max_seconds=self._audio.max_speech_seconds,
         )
+        require_sayable(spec, known.min_token_seconds)
+        return spec
 
 
 class SoundFile(StreamingResponse):
     """An error in its middle breaks the connection off, which clients notice: a file has no place for a reason."""
 
-    def __init__(self, files: RunningFiles, data: AsyncGenerator[bytes, None], media_type: str) -> None:
+    def __init__(self, files: RunningFiles, ahead: SoundAhead, media_type: str) -> None:
         headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-        super().__init__(data, media_type=media_type, headers=headers)
-        self._files = files
+        self._pieces = ahead.pieces()
+        super().__init__(self._pieces, media_type=media_type, headers=headers)
+        self._files, self._ahead = files, ahead
 
     async def stream_response(self, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            await race_cancel(self._ahead.too_slow.wait(), send(message))
+
         try:
             with self._files.one():
-                await super().stream_response(send)
+                async with aclosing(self._pieces):
+                    await super().stream_response(send_in_time)
+        except Cancelled:
+            _log.warning("a sound file broke off: its client reads too slowly")
         except ServiceError as error:
             _log.warning("a sound file broke off: %s", error.message)
 
 
-async def _bytes_of(first: bytes, parts: AsyncGenerator[SoundPart, None]) -> AsyncGenerator[bytes, None]:
-    async with aclosing(parts):
-        yield first
-        async for part in parts:
-            if part.data:
-                yield part.data
+async def _until_end(parts: AsyncGenerator[SoundPart, None], span: Span) -> AsyncGenerator[SoundPart, None]:
+    with ending(span):
+        async with aclosing(parts):
+            async for part in parts:
+                yield part
 
 
 def _no_fold(events: object, summary: bytes) -> bytes:

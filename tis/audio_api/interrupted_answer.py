@@ -17,6 +17,7 @@ class InterruptedAnswer:
     request = b""
     summary = b"{}"
     attachments: Mapping[str, bytes] = {}
+    traceparent = ""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

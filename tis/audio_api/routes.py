@@ -2,17 +2,16 @@
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.begin_speech import SpeechAnswer
 from tis.audio_api.begin_transcription import begin_transcription
 from tis.audio_api.examples import SPEECH_RESPONSES, TRANSCRIPTION_FORM, TRANSCRIPTION_RESPONSES, TRANSLATION_FORM
 from tis.audio_api.folded_transcript import MEDIA_TYPES, folded
-from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.text_to_speak import TextToSpeak
 from tis.audio_api.transcription_request import DIALECT, SentForm, read_sent_form
 from tis.chat.run_spec import Services
@@ -38,14 +37,6 @@ from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.turn import Turn
 
 router = APIRouter(prefix="/audio", tags=["OpenAI"], route_class=ScannedBodyRoute)
-
-
-@dataclass(frozen=True)
-class AudioOptions:
-    max_file_bytes: int
-    windows_at_once: int
-    max_speech_seconds: float
-    running_files: RunningFiles
 
 
 async def _options(request: Request) -> AudioOptions:
@@ -110,7 +101,7 @@ async def create_speech(
 
     Sentences are spoken one after the other, and the sound of the first is sent while the next is made.
     """
-    answering = SpeechAnswer(body, request, services, audio.running_files, audio.max_speech_seconds)
+    answering = SpeechAnswer(body, request, services, audio)
     return await answering.response(sessions, owner, options.strict_model, last_event_id, last_event_id_query)
 
 

@@ -6,14 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from tis.audio_api.sound_encoder import SoundForm
+from tis.chat.run_spec import OtherVersion
 
 KIND = "speech"
 # It rises when the same request makes other bytes.
 _VERSION = 2
-
-
-class OtherSpeech(ValueError):
-    """Another version of the server began it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +27,16 @@ class SpeechSpec:
     seed: int
     form: SoundForm
     max_seconds: float
+    caller: str = ""  # the name of the key whose tokens these are
+    traceparent: str = ""  # of the span of the run, in the process that began it
 
     def to_json(self) -> bytes:
         return json.dumps({"kind": KIND, "version": _VERSION, **asdict(self)}, ensure_ascii=False).encode()
 
     @classmethod
     def from_json(cls, given: Any) -> Self:
-        """Raises OtherSpeech, or KeyError or TypeError if it is no speech at all."""
+        """Raises OtherVersion, or KeyError or TypeError if it is no speech at all."""
         fields = dict(given)
         if (fields.pop("kind", None), fields.pop("version", None)) != (KIND, _VERSION):
-            raise OtherSpeech("a speech of another version")
+            raise OtherVersion("a speech of another version")
         return cls(**fields)

@@ -13,8 +13,8 @@ from tis.errors import BadRequest
 from tis.openai_api.wire.chat_request import SESSION_ID, StreamOptions, fingerprint_of
 
 SPEECH_DIALECT = "speech"
-# Of OpenAI. Clients send one of them unless they are told otherwise, so a model with one voice speaks with that.
-_OPENAI_VOICES = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()
+# Of OpenAI. Clients send one of them unless they are told otherwise. Their order says which voice of a model they are.
+OPENAI_VOICES = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()
 _MAX_SHOWN = 20
 _Voice = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 
@@ -78,10 +78,13 @@ class SentText:
 
 
 def voice_of(given: str, model_id: str, voices: Sequence[str]) -> str:
-    """The voice of the model. Raises BadRequest for one that it does not have."""
+    """The voice of the model that a name means. Raises BadRequest for one that it does not have.
+
+    The names of OpenAI's voices that it does not have itself go through its voices in turn.
+    """
     if given in voices:
         return given
-    if len(voices) == 1 and given in _OPENAI_VOICES:
-        return voices[0]
+    if given in OPENAI_VOICES:
+        return voices[OPENAI_VOICES.index(given) % len(voices)]
     shown = ", ".join(voices[:_MAX_SHOWN]) + (f" and {len(voices) - _MAX_SHOWN} more" * (len(voices) > _MAX_SHOWN))
     raise BadRequest(f"voice: the model `{model_id}` has no voice {given[:64]!r}. It has: {shown}.", param="voice")

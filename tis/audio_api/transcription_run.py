@@ -1,33 +1,26 @@
 """A transcription as a `Source`: the windows of a file are heard, each becomes a record, records become events."""
 
-import asyncio
 import json
-import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from tis.admission.ticket import Ticket
+from tis.audio_api.audio_run import AudioRun, begun_spec, resumed_run
 from tis.audio_api.interrupted_answer import InterruptedAnswer
 from tis.audio_api.made_in_order import made_in_order
+from tis.audio_api.sound_span import sound_span
 from tis.audio_api.transcript_writer import TranscriptWriter
 from tis.audio_api.transcription_log import TranscriptionLog
-from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
-from tis.cancellation import Cancelled, race_cancel
+from tis.audio_api.transcription_spec import TranscriptionSpec
+from tis.cancellation import race_cancel
 from tis.chat.run_spec import Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.speech.heard import HeardWindow, HearingOptions, SpeechWindow
-from tis.errors import QueueFull, ServiceError
 from tis.media.audio.decoder import OpenedSound, SoundWanted, SoundWindow
 from tis.media.audio.protocol import BYTES_PER_SAMPLE
-from tis.observability.logs import log_exception
-from tis.observability.request_log import current_request_id
-from tis.openai_api.wire.chat_writer import error_event
 from tis.streaming.source import Block, ReadAttachments
-from tis.streaming.stores.store import Status
-
-_log = logging.getLogger("tis.audio")
 
 
 @dataclass(slots=True)
@@ -64,10 +57,7 @@ async def open_file(
     return opened
 
 
-class TranscriptionRun:
-    may_be_repeated = True
-    summary = b"{}"
-
+class TranscriptionRun(AudioRun):
     def __init__(
         self,
         spec: TranscriptionSpec,
@@ -80,70 +70,37 @@ class TranscriptionRun:
         read_attachments: ReadAttachments | None = None,
     ) -> None:
         """`read_attachments`: of a run of another process, which has the file. `at_once`: windows."""
-        self.is_waiting_to_resume = False
-        self.attachments: Mapping[str, bytes] = {spec.file: file} if file else {}
-        self.request = spec.to_json()
-        self._spec = spec
-        self._engine, self._services = services.engine, services
+        work = sound_span("transcription", spec.model_id, spec.traceparent)
+        self._spec = begun_spec(spec, ticket, work)
+        self._log = TranscriptionLog(TranscriptWriter(spec))
+        super().__init__("transcription", self._spec, self._log, services, ticket, work)
+        self.attachments = {spec.file: file} if file else {}
+        self._engine = services.engine
         self._at_once = at_once
         self._opened = opened
-        self._ticket = ticket
         self._read_attachments = read_attachments
-        self._cancelled = asyncio.Event()
-        self._log = TranscriptionLog(TranscriptWriter(spec))
         self._num_begun = 0
+        self._seconds: float | None = None  # of the file, once all of it is read
 
-    def hold_ticket(self) -> None:
-        """The turn of the run has begun: its events will be read to their end."""
-        if self._ticket:
-            self._ticket.begin_run()
+    def end(self, *, cancelled: bool) -> Sequence[Block]:
+        seconds = self._log.heard_until if self._seconds is None else self._seconds
+        return self._log.add_end(seconds, cancelled=cancelled)
 
-    def replay(self, resume_states: Sequence[bytes]) -> None:
-        self._log.replay(resume_states)
-        self.is_waiting_to_resume = not self._log.is_over
-
-    @property
-    def is_over(self) -> bool:
-        return self._log.is_over
-
-    @property
-    def outcome(self) -> Status:
-        return self._log.outcome
-
-    def cancel(self) -> None:
-        self._cancelled.set()
-
-    def failure(self, error: Exception) -> Block:
-        if not isinstance(error, ServiceError):
-            log_exception("a transcription failed", error, current_request_id())
-        return self._log.fail(error_event(error))
-
-    async def events(self) -> AsyncGenerator[Sequence[Block], None]:
-        if self._log.is_over:
-            return  # only the note that it is over was missing
-        if self._ticket is None:
-            self._ticket = self._services.admission.resumed_ticket()
-            self._ticket.begin_run()
-        log, cancelled = self._log, False
+    async def make(self, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
         try:
-            async with aclosing(self._hear_all(self._ticket)) as heard:
+            if self._opened is None:
+                self._opened = await race_cancel(self._cancelled.wait(), self._reopened(ticket))
+            async with aclosing(self._heard(self._opened, ticket)) as heard:
                 async for blocks in heard:
                     yield blocks
-        except Cancelled:
-            cancelled = True
         finally:
             opened, self._opened = self._opened, None
             if opened:
+                self._seconds = opened.sound.seconds
+                self._work.span.set({"tis.audio.seconds": self._seconds})
                 opened.sound.close()
-            self._ticket.end_run()
-            self._ticket = None
-        seconds = opened.sound.seconds if opened else None
-        yield log.add_end(log.heard_until if seconds is None else seconds, cancelled=cancelled)
 
-    async def _hear_all(self, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
-        opened = self._opened
-        if opened is None:
-            opened = self._opened = await race_cancel(self._cancelled.wait(), self._reopened(ticket))
+    async def _heard(self, opened: OpenedFile, ticket: Ticket) -> AsyncGenerator[Sequence[Block], None]:
         self._num_begun = self._log.num_windows
         ticket.enter("queued")
         if not self._log.has_language:
@@ -151,7 +108,7 @@ class TranscriptionRun:
             if code is None and not (opened.is_one_window and not self._spec.languages):
                 code = await race_cancel(self._cancelled.wait(), self._detected(opened, ticket))
             self._log.add_language(code)
-        self.is_waiting_to_resume = False
+        self._goes_on(ticket)
         in_order = made_in_order(opened.next, self._hear, self._at_once, self._cancelled)
         async with aclosing(in_order) as heard_windows:
             async for window, heard in heard_windows:
@@ -178,18 +135,14 @@ class TranscriptionRun:
         """The language of the first window is that of the file."""
         first, allowed = opened.ahead[0] if opened.ahead else None, self._spec.languages
         found: str | None = None
-        while first:
-            try:
-                found = await self._engine.detect_language(self._spec.model_id, first.samples, ticket)
-                break
-            except QueueFull as full:
-                if not ticket.is_resumed:
-                    raise
-                await asyncio.sleep(full.retry_after or 1)
+        if first:
+            found = await self._engine.detect_language(
+                self._spec.model_id, first.samples, ticket, is_begun=ticket.is_resumed
+            )
         return found if found in allowed or not allowed else allowed[0]
 
     async def _hear(self, window: SoundWindow) -> HeardWindow:
-        """A full queue stops no answer that has begun."""
+        """No full queue stops an answer that has begun."""
         spec, number = self._spec, self._num_begun
         self._num_begun += 1
         options = HearingOptions(
@@ -201,13 +154,10 @@ class TranscriptionRun:
             with_words=spec.with_words,
             with_logprobs=spec.with_logprobs,
         )
-        while True:
-            try:
-                return await self._engine.hear(spec.model_id, SpeechWindow(window.samples, options), self._ticket)
-            except QueueFull as full:
-                if not (number or (self._ticket and self._ticket.is_resumed)):
-                    raise
-                await asyncio.sleep(full.retry_after or 1)
+        is_begun = bool(number or (self._ticket and self._ticket.is_resumed))
+        window_to_hear = SpeechWindow(window.samples, options)
+        with self._work.inside():
+            return await self._engine.hear(spec.model_id, window_to_hear, self._ticket, is_begun=is_begun)
 
 
 def resumed_transcription(
@@ -219,16 +169,8 @@ def resumed_transcription(
     *,
     resume: bool,
 ) -> TranscriptionRun | InterruptedAnswer:
-    try:
+    def read() -> TranscriptionRun:
         spec = TranscriptionSpec.from_json(json.loads(request))
-        run = TranscriptionRun(spec, services, at_once, read_attachments=read_attachments)
-        run.replay(resume_states)
-    except (ValueError, KeyError, TypeError, IndexError) as fault:
-        if isinstance(fault, OtherTranscription):
-            _log.warning("a transcription is interrupted, because another version of the server began it")
-        else:
-            log_exception("an interrupted transcription cannot be read", fault, "-")
-        return InterruptedAnswer("The server was restarted, and cannot read the stored part of this answer.")
-    if resume or run.is_over:
-        return run
-    return InterruptedAnswer("The server was restarted during this answer, and RESUME_GENERATION is 0.")
+        return TranscriptionRun(spec, services, at_once, read_attachments=read_attachments)
+
+    return resumed_run("transcription", read, resume_states, resume=resume)

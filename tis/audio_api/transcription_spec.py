@@ -5,16 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from tis.chat.run_spec import OtherVersion
 from tis.engine.speech.heard import SpeechTask
 from tis.media.audio.protocol import CutRules
 
 KIND = "transcription"
 # It rises when the same records make other events, or the same file other windows.
 _VERSION = 2
-
-
-class OtherTranscription(ValueError):
-    """Another version of the server began it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +30,16 @@ class TranscriptionSpec:
     with_words: bool
     with_logprobs: bool
     with_segments: bool  # events of segments are recorded beside those of text
+    caller: str = ""  # the name of the key whose tokens these are
+    traceparent: str = ""  # of the span of the run, in the process that began it
 
     def to_json(self) -> bytes:
         return json.dumps({"kind": KIND, "version": _VERSION, **asdict(self)}, ensure_ascii=False).encode()
 
     @classmethod
     def from_json(cls, given: Any) -> Self:
-        """Raises OtherTranscription, or KeyError or TypeError if it is no transcription at all."""
+        """Raises OtherVersion, or KeyError or TypeError if it is no transcription at all."""
         fields = dict(given)
         if (fields.pop("kind", None), fields.pop("version", None)) != (KIND, _VERSION):
-            raise OtherTranscription("a transcription of another version")
+            raise OtherVersion("a transcription of another version")
         return cls(**{**fields, "rules": CutRules(**fields["rules"])})

@@ -66,6 +66,7 @@ class Interrupted:
     outcome: Status = "failed"
     request = b""
     attachments: Mapping[str, bytes] = {}
+    traceparent = ""
 
     def __init__(self, reason: str, dialects: Dialects, run: Run | None = None) -> None:
         self._reason = reason

@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tis.admission.ticket import Ticket
 from tis.cancellation import Cancelled, race_cancel
@@ -18,11 +18,12 @@ from tis.chat.parts import Writer
 from tis.chat.rounds import Rounds, Transcript
 from tis.chat.run_log import ModelRound, RunLog
 from tis.chat.run_spec import McpSpec, RunSpec, Services
+from tis.chat.run_trace import RunTrace
 from tis.engine.answer import Answer, FinishReason, Piece
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import Medium
-from tis.errors import GenerationFailed, ServiceError
+from tis.errors import GenerationFailed, ServiceError, Unavailable
 from tis.mcp_client.errors import McpOperationFailed
 from tis.mcp_client.toolbox import Toolbox, tool_to_json
 from tis.observability.logs import log_exception
@@ -65,13 +66,16 @@ class Run:
         """
         self.is_waiting_to_resume = False
         self.attachments: Mapping[str, bytes] = attachments or {}
-        self._spec = spec
+        self._spec = replace(spec, caller=ticket.caller) if ticket else spec
         self._engine = services.engine
         self._admission = services.admission
         self._ticket = ticket
         self._reload_media = reload_media
         self._cancelled = asyncio.Event()
         self._tools = ServerTools(spec, spec.mcp, services, reload_media, local) if spec.mcp else None
+        self._trace, self._tracer = RunTrace(spec), services.tracer
+        if ticket:
+            self._trace.begin(ticket)
         self._log = RunLog(writer, self._tools.toolbox if self._tools else None, spec.compaction)
         if self._tools is None and spec.compaction is None:
             self._log.begin_round(spec.request, spec.parser, spec.more_prompts)
@@ -79,9 +83,12 @@ class Run:
         if prepared:
             engine = services.engine
             listed = [prepared, *more_prompts]
-            self._answer = (
-                engine.submit_list(listed, ticket=ticket) if more_prompts else engine.submit(prepared, ticket=ticket)
-            )
+            with self._trace.inside():
+                self._answer = (
+                    engine.submit_list(listed, ticket=ticket)
+                    if more_prompts
+                    else engine.submit(prepared, ticket=ticket)
+                )
 
     def hold_ticket(self) -> None:
         """The turn of the run has begun: its events will be read to their end."""
@@ -111,7 +118,12 @@ class Run:
 
     @property
     def request(self) -> bytes:
-        return json.dumps(self._spec.to_json(), ensure_ascii=False).encode()
+        spec = replace(self._spec, traceparent=self.traceparent)
+        return json.dumps(spec.to_json(), ensure_ascii=False).encode()
+
+    @property
+    def traceparent(self) -> str:
+        return self._trace.traceparent
 
     def cancel(self) -> None:
         self._cancelled.set()
@@ -131,6 +143,7 @@ class Run:
         if self._ticket is None:
             self._ticket = self._admission.resumed_ticket()
             self._ticket.begin_run()
+            self._trace.resume(self._tracer)
         try:
             if not self._log.has_begun:
                 yield self._log.add("begun", self._spec.num_choices)
@@ -139,7 +152,12 @@ class Run:
             last = self._log.add("ended", self._finish, time.time_ns())
             if self.before_end:
                 await self.before_end(last[-1].data)
+            self._trace.end(self._log)
             yield last
+        except BaseException as fault:
+            if not (isinstance(fault, Unavailable) and self.is_waiting_to_resume):  # else it is tried again
+                self._trace.end(self._log, fault)
+            raise
         finally:
             self._ticket.end_run()
             self._ticket = None
@@ -180,16 +198,21 @@ class Run:
                     yield blocks
                 if self._finish:
                     return
-                await self._begin_round(tools)
+                self._trace.begin_round(self._log.num_rounds)
+                with self._trace.inside():
+                    await self._begin_round(tools)
+            else:
+                self._trace.begin_round(self._log.num_rounds - 1)
             async for blocks in self._generate():
                 yield blocks
+            self._trace.end_round()
 
     async def _list_tools(self, tools: "ServerTools") -> AsyncIterator[Sequence[Block]]:
         for server in tools.toolbox.unlisted:
             if self._log.listing != server.label:
                 yield self._log.add("listing", server.label)
             try:
-                listed = await tools.caller.list_tools(server)
+                listed = await self._trace.listing(tools.caller.list_tools(server))
             except McpOperationFailed as failed:
                 yield self._log.add("listed", server.label, [], failed.message)
                 if self._cancelled.is_set():
@@ -213,7 +236,7 @@ class Run:
             yield self._log.add("calling", call.number)
             if self._ticket:
                 self._ticket.enter("calling")
-            output, error = await tools.caller.make(call)
+            output, error = await self._trace.calling(call, tools.caller.make(call))
             yield self._log.add("called", call.number, output, error)
 
     async def _begin_round(self, tools: "ServerTools") -> None:
@@ -222,6 +245,7 @@ class Run:
         # If it failed now, the client would send the request again, and its calls would run twice.
         self.is_waiting_to_resume |= is_resumed
         assert self._ticket
+        self._admission.meter_resumed(self._ticket, self._spec.caller)
         prepared, parser = await tools.rounds.prepare(
             tools.transcript(log).messages,
             log.num_rounds,
@@ -267,7 +291,8 @@ class Run:
         if self._cancelled.is_set():
             return None
         try:
-            return await race_cancel(self._cancelled.wait(), self._resume(current))
+            with self._trace.inside():
+                return await race_cancel(self._cancelled.wait(), self._resume(current))
         except Cancelled:
             return None
 
@@ -278,8 +303,11 @@ class Run:
             media, self.attachments = await self._reload_media(self._ticket)
         if current.more_prompts:
             listed = [current.request, *current.more_prompts]
-            return await self._engine.resume_list(listed, current.emitted, self._ticket)
-        return await self._engine.resume(current.request, current.emitted, media, self._ticket)
+            answer = await self._engine.resume_list(listed, current.emitted, self._ticket)
+        else:
+            answer = await self._engine.resume(current.request, current.emitted, media, self._ticket)
+        self._admission.meter_resumed(self._ticket, self._spec.caller)  # its prompt was counted before
+        return answer
 
     @property
     def _is_between_rounds(self) -> bool:

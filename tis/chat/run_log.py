@@ -132,6 +132,20 @@ class RunLog:
         )
 
     @property
+    def finish_reasons(self) -> list[str]:
+        """Of the choices of the last round that have ended, in OpenAI's words."""
+        current, transcript = self.round, self.transcript
+        if current is None:
+            return []
+        return [
+            "tool_calls"
+            if one.finish == "stop" and (transcript.has_whole_functions if transcript else reader.has_whole_calls)
+            else one.finish
+            for one, reader in zip(current.emitted, current.readers, strict=True)
+            if one.finish
+        ]
+
+    @property
     def summary(self) -> bytes:
         return self._writer.summary(self.usage)
 

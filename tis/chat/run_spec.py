@@ -17,6 +17,7 @@ from tis.mcp_client.requested_server import RequestedServer
 from tis.mcp_client.tool_types import McpTool
 from tis.mcp_client.toolbox import tool_from_json, tool_to_json
 from tis.media.loader import MediaLoader
+from tis.observability.spans import NO_TRACER, Tracer
 
 # It rises when the same records make other events, or mean something else: older runs are interrupted then.
 VERSION = 2
@@ -32,6 +33,7 @@ class Services:
     mcp_client: McpClient
     commit: Callable[[], Awaitable[bool]]  # returns whether everything so far is on disk
     admission: Admission = field(default_factory=Admission)
+    tracer: Tracer = NO_TRACER
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class RunSpec:
     mcp: McpSpec | None = None
     more_prompts: Sequence[ResumableRequest] = ()  # of a list, behind the first; their choices are behind its own
     compaction: CompactionSpec | None = None  # with `mcp`, of no server perhaps, as it changes the prompt of the answer
+    caller: str = ""  # the name of the key whose tokens these are
+    traceparent: str = ""  # of the span of the run, in the process that began it
 
     @property
     def num_choices(self) -> int:
@@ -130,6 +134,8 @@ class RunSpec:
             "mcp": self.mcp and self.mcp.to_json(),
             "more_prompts": [one.to_json() for one in self.more_prompts],
             "compaction": self.compaction and self.compaction.to_json(),
+            "caller": self.caller,
+            "traceparent": self.traceparent,
         }
 
     @classmethod
@@ -147,6 +153,8 @@ class RunSpec:
             given["mcp"] and McpSpec.from_json(given["mcp"]),
             [ResumableRequest.from_json(one) for one in given.get("more_prompts", ())],
             CompactionSpec.from_json(given["compaction"]) if given.get("compaction") else None,
+            given.get("caller", ""),
+            str(given.get("traceparent") or ""),
         )
 
 

@@ -27,7 +27,7 @@ class Banner:
             f"  Keys     {self._keys()}",
             f"  Streams  {self._streams()}",
             f"  Market   {self._marketplace()}",
-            f"  Docs     {url}/docs",
+            f"  Open     {url} in a browser: chat, status, docs",
         ]
 
     def _url(self) -> str:

@@ -47,6 +47,7 @@ class MeasuredRequest:
     """One request, in seconds from its beginning."""
 
     first: float | None = None
+    last: float = 0.0  # the last event with text; what follows has no token
     end: float = 0.0
     gaps: list[float] = field(default_factory=list)
     num_prompt_tokens: int = 0
@@ -74,7 +75,7 @@ def run(parsed: argparse.Namespace) -> None:
     ask = lambda body: measure(client, body)  # noqa: E731
     began = time.perf_counter()
     if parsed.rate:
-        measured = open_arrivals(ask, bodies, [chance.expovariate(parsed.rate) for _ in bodies])
+        measured = open_arrivals(ask, bodies, random_pauses(chance, parsed.requests, parsed.rate))
     else:
         measured = closed_arrivals(ask, bodies, parsed.concurrency)
     found = summary(measured, time.perf_counter() - began)
@@ -115,6 +116,7 @@ def measure(client: ApiClient, body: dict[str, Any]) -> MeasuredRequest:
                 else:
                     one.gaps.append(now - last)
                 last = now
+                one.last = now - began
         finally:
             stream.close()
         one.end = time.perf_counter() - began
@@ -151,6 +153,12 @@ def closed_arrivals(ask: Ask, bodies: Sequence[dict[str, Any]], concurrency: int
     return done
 
 
+def random_pauses(chance: random.Random, count: int, rate: float) -> list[float]:
+    """Of a Poisson process, stretched so that the last request comes at count / rate: few requests vary by tenths."""
+    pauses = [chance.expovariate(rate) for _ in range(count)]
+    return [pause * count / rate / sum(pauses) for pause in pauses]
+
+
 def open_arrivals(ask: Ask, bodies: Sequence[dict[str, Any]], pauses: Sequence[float]) -> list[MeasuredRequest]:
     done: list[MeasuredRequest] = []
     threads = [threading.Thread(target=lambda body=body: done.append(ask(body)), daemon=True) for body in bodies]
@@ -178,7 +186,7 @@ def summary(measured: Sequence[MeasuredRequest], seconds: float) -> dict[str, An
         if one.error:
             errors[one.error] = errors.get(one.error, 0) + 1
     per_token = [
-        (one.end - one.first) / (one.num_tokens - 1) for one in good if one.first is not None and one.num_tokens > 1
+        (one.last - one.first) / (one.num_tokens - 1) for one in good if one.first is not None and one.num_tokens > 1
     ]
     return {
         "succeeded": len(good),

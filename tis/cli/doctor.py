@@ -3,21 +3,16 @@
 import argparse
 import json
 import os
-import platform
 import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
-import psutil  # type: ignore[import-untyped]  # comes with accelerate
-
-from tis import __version__
 from tis.arguments import served_models_of
 from tis.cli.ctrl_c import raise_keyboard_interrupt
+from tis.engine.machine import Finding, findings_of_accelerators, findings_of_machine, memory_bytes
 from tis.engine.models.catalogue import CatalogueError
 from tis.engine.models.hub_files import find_local_folder, local_bytes_of
 from tis.http.transport.descriptors import descriptor_limit
@@ -27,19 +22,8 @@ from tis.settings import Settings
 DESCRIPTION = """Say what this machine has, what the server will use of it, and what is slow and why.
 
 Starts no server, loads no model and asks no network. The exit code is 1 if `tis serve` could not start or answer."""
-_PACKAGES = ("torch", "transformers", "tokenizers", "fastapi", "uvicorn", "pydantic", "numpy", "av", "Pillow", "mcp")
-_FEATURES = ("avx2", "fma", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8")
 _MARKS = {"ok": "  ok ", "slow": "slow ", "bad": "bad  "}
 _GIB = 2**30
-
-Verdict = Literal["ok", "slow", "bad"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    about: str
-    verdict: Verdict
-    text: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,10 +43,8 @@ def run(parsed: argparse.Namespace) -> None:
 
 
 def findings() -> Iterator[Finding]:
-    yield from _versions()
-    yield from _processor(cpu_flags(), available_cores(), os.cpu_count() or 1)
-    yield from _kernels()
-    yield from _accelerator()
+    yield from findings_of_machine(threads_are_set="OMP_NUM_THREADS" in os.environ)
+    yield from findings_of_accelerators()
     try:
         settings = Settings.from_env()
     except SettingsError as error:
@@ -74,98 +56,8 @@ def findings() -> Iterator[Finding]:
     yield from _limits(settings)
 
 
-def _versions() -> Iterator[Finding]:
-    yield Finding("server", "ok", f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
-    known, missing = [], []
-    for name in _PACKAGES:
-        try:
-            known.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            missing.append(name)
-    yield Finding("packages", "ok", ", ".join(known))
-    if missing:
-        yield Finding("packages", "bad", f"not installed: {', '.join(missing)}. pip install -r requirements.txt")
-
-
-def cpu_flags(path: Path = Path("/proc/cpuinfo")) -> frozenset[str] | None:
-    """None where the system does not say."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    return next((frozenset(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), None)
-
-
-def available_cores() -> float:
-    """Of those of the machine: the affinity of this process, and the quota of its container."""
-    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    return min(cores, container_cores() or cores)
-
-
-def container_cores(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float | None:
-    try:
-        quota, period = path.read_text(encoding="ascii").split()[:2]
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError, ZeroDivisionError):
-        return None
-
-
-def _processor(flags: frozenset[str] | None, cores: float, of_machine: int) -> Iterator[Finding]:
-    if flags is not None:
-        has = [name for name in _FEATURES if name in flags]
-        if "avx2" in flags:
-            yield Finding("processor", "ok", f"{platform.machine()} with {', '.join(has)}")
-        else:
-            yield Finding("processor", "slow", f"{platform.machine()} without AVX2: the C kernels run as plain code")
-        if "avx2" in flags and "avx512f" not in flags:
-            yield Finding("processor", "slow", "no AVX-512: large prompts take about twice as long as with it")
-        elif "avx512f" in flags and not {"avx512_bf16", "amx_bf16"} & flags:
-            yield Finding("processor", "slow", "no bfloat16 instructions: bfloat16 weights are widened to float32")
-    text = f"{cores:g} of {of_machine} cores"
-    if cores < 2:
-        yield Finding("cores", "slow", f"{text}: model and server share one")
-    else:
-        yield Finding("cores", "ok", text)
-    if (quota := container_cores()) and quota < of_machine and "OMP_NUM_THREADS" not in os.environ:
-        best = max(1, int(quota))
-        yield Finding("cores", "slow", f"the container gets {quota:g}, and torch sees all: set OMP_NUM_THREADS={best}")
-
-
-def _kernels() -> Iterator[Finding]:
-    from tis.engine.kernels.build import library_path, why_not_here
-
-    if why := why_not_here():
-        yield Finding("kernels", "slow", f"off: {why}")
-    elif not library_path().exists():
-        yield Finding("kernels", "slow", "not built: torch computes all. `make setup` builds them with a C compiler")
-    else:
-        from tis.engine.kernels.native import native_kernels
-
-        if kernels := native_kernels():
-            yield Finding("kernels", "ok", f"C kernels for {kernels.isa}")
-        else:
-            yield Finding("kernels", "slow", f"{library_path().name} does not suit: `make setup` builds it anew")
-
-
-def _accelerator() -> Iterator[Finding]:
-    from tis.engine.accelerators import accelerators
-
-    found = accelerators()
-    for one in found:
-        yield Finding("gpu", "ok", f"{one.name}, {one.free_bytes / _GIB:.1f} of {one.total_bytes / _GIB:.1f} GiB free")
-    if not found and shutil.which("nvidia-smi"):
-        yield Finding("gpu", "slow", "nvidia-smi is here, but this torch is built without CUDA: docs/install.md")
-    elif not found:
-        yield Finding("gpu", "slow", "none: models compute on the processor")
-
-
 def _models(settings: Settings) -> Iterator[Finding]:
-    memory = psutil.virtual_memory()
-    limit = container_bytes() or memory.total
-    free = min(memory.available, limit)
-    yield Finding("memory", "ok", f"{free / _GIB:.1f} of {min(limit, memory.total) / _GIB:.1f} GiB available")
-    if psutil.swap_memory().used > _GIB:
-        yield Finding("memory", "slow", f"{psutil.swap_memory().used / _GIB:.1f} GiB are swapped out")
+    free, _ = memory_bytes()
     try:
         served = served_models_of(settings.model_copy(update={"auto_download_models": True}))
     except CatalogueError as error:
@@ -187,13 +79,6 @@ def _models(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "model", "ok" if fits else "slow", text + ("" if fits else ", more than the memory that is available")
         )
-
-
-def container_bytes(path: Path = Path("/sys/fs/cgroup/memory.max")) -> int | None:
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
 
 
 def _port(settings: Settings) -> Iterator[Finding]:

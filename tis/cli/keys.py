@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tis.http.key_file import KeyEntry, KeyFileError, expiry_of, new_secret, read_entries, write_entries
+from tis.http.key_file import (
+    KeyEntry,
+    KeyFileError,
+    expiry_of,
+    is_for_everybody,
+    new_secret,
+    read_entries,
+    write_entries,
+)
 from tis.setting_types import SettingsError
 from tis.settings import Settings
 
@@ -78,7 +86,7 @@ def _add(path: Path, parsed: argparse.Namespace) -> None:
         entries = read_entries(path) if path.exists() else []
         if any(one.name == entry.name for one in entries):
             raise KeyFileError(f"{path} has a key {entry.name} already: revoke it, or take another name.")
-        write_entries(path, [*entries, entry])
+        _write(path, [*entries, entry])
     print(key)  # noqa: T201
     print(f"Saved the digest of the key {entry.name} in {path}. The key is shown only now.", file=sys.stderr)  # noqa: T201
 
@@ -89,8 +97,19 @@ def _revoke(path: Path, parsed: argparse.Namespace) -> None:
         left = [entry for entry in entries if entry.name != parsed.name]
         if len(left) == len(entries):
             raise KeyFileError(f"{path} has no key {parsed.name}.")
-        write_entries(path, left)
+        _write(path, left)
     print(f"Removed the key {parsed.name} from {path}.", file=sys.stderr)  # noqa: T201
+
+
+def _write(path: Path, entries: Sequence[KeyEntry]) -> None:
+    was_for_everybody = path.exists() and is_for_everybody(path)
+    write_entries(path, entries)
+    if was_for_everybody:
+        print(  # noqa: T201
+            f"Everybody could read {path}; now {path.resolve().owner()} alone can. A server of another user cannot "
+            "read it, and keeps the keys that it has, until you give the file to that user (chown).",
+            file=sys.stderr,
+        )
 
 
 def _list(path: Path, parsed: argparse.Namespace) -> None:

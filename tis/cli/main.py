@@ -81,7 +81,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["serve"] and NO_RESTART not in given:
         sys.exit(run_with_restarts(given))
-    obey_parent()
+    has_parent = obey_parent()
     with without_collections():
         from tis.cli import backup, bench, chat, doctor, download, keys, models, seed, serve, top
 
@@ -90,7 +90,13 @@ def _run(arguments: Sequence[str] | None) -> None:
     if parsed.command is None:
         commands.print_help()
         sys.exit(2)
-    on_servers = {"serve": serve.run, "chat": chat.run, "top": top.run, "bench": bench.run, "doctor": doctor.run}
+    on_servers = {
+        "serve": serve.run_as_child if has_parent else serve.run,
+        "chat": chat.run,
+        "top": top.run,
+        "bench": bench.run,
+        "doctor": doctor.run,
+    }
     on_files = {
         "models": models.run,
         "download": download.run,

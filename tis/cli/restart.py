@@ -15,7 +15,7 @@ from contextlib import suppress
 
 NO_RESTART = "--no-restart"
 _RESTARTED_CODE = 70  # tis.engine.faults.EXIT_CODE, which is not imported here
-# Not SIGKILL and SIGTERM, with which somebody ends the server.
+# Not SIGKILL and SIGTERM, with which somebody ends the server. A server that kills itself for a show says so before.
 _CRASHES = [
     getattr(signal, name) for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE") if hasattr(signal, name)
 ]
@@ -23,6 +23,7 @@ _FIRST_PAUSE_SECONDS = 1.0
 _MAX_PAUSE_SECONDS = 60.0
 _HAS_PARENT = "TIS_HAS_PARENT"
 _STOP = b"T"
+_KILL_IS_A_SHOW = getattr(signal, "SIGUSR1", None)
 # systemd signals parent and server at the same time: the server should not count that twice.
 _OWN_SIGNAL_SECONDS = 0.2
 
@@ -34,17 +35,24 @@ class Parent:
         self._server: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
         self._num_signals = 0
+        self._kill_is_a_show = False
 
     def run(self) -> int:
         """Returns the exit code of the server that was not started again."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        if _KILL_IS_A_SHOW is not None:
+            signal.signal(_KILL_IS_A_SHOW, self._on_show)
         pause = self._first_pause_seconds
         while True:
             began = time.monotonic()
             code = self._run_once()
-            if self._stopping.is_set() or not _is_fault(code):
+            is_show, self._kill_is_a_show = self._kill_is_a_show, False
+            if self._stopping.is_set() or not (is_show or _is_fault(code)):
                 return 128 - code if code < 0 else code
+            if is_show:
+                print("The server was killed from its chat page. It is started again.", file=sys.stderr, flush=True)  # noqa: T201
+                continue
             if time.monotonic() - began > _MAX_PAUSE_SECONDS:
                 pause = self._first_pause_seconds
             how = f"with code {code}" if code > 0 else f"by signal {-code}"
@@ -65,6 +73,9 @@ class Parent:
             server.terminate()
         with server.stdin:
             return server.wait()
+
+    def _on_show(self, number: int, frame: object) -> None:
+        self._kill_is_a_show = True
 
     def _on_signal(self, number: int, frame: object) -> None:
         self._stopping.set()
@@ -90,10 +101,22 @@ def run_with_restarts(arguments: Sequence[str]) -> int:
     return Parent([sys.executable, *([script] if is_script else ["-m", "tis"]), *arguments, NO_RESTART]).run()
 
 
-def obey_parent() -> None:
-    """In the server: stops as with SIGTERM when the parent says so, and at once when the parent is dead."""
-    if os.environ.pop(_HAS_PARENT, None):
+def obey_parent() -> bool:
+    """In the server: stops as with SIGTERM when the parent says so, and at once when the parent is dead.
+
+    False if there is no parent.
+    """
+    has_parent = os.environ.pop(_HAS_PARENT, None) is not None
+    if has_parent:
         threading.Thread(target=_wait_for_parent, name="parent", daemon=True).start()
+    return has_parent
+
+
+def kill_for_a_show() -> None:
+    """In the server: really kills it, in the middle of whatever it does. The parent starts it again."""
+    if _KILL_IS_A_SHOW is not None:
+        os.kill(os.getppid(), _KILL_IS_A_SHOW)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _wait_for_parent() -> None:

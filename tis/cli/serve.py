@@ -5,13 +5,17 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from dotenv import dotenv_values
 
 from tis.app import create_app
 from tis.arguments import transport_limits_of
 from tis.cli.banner import Banner
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.cli.flags import parsed_flags
+from tis.cli.restart import kill_for_a_show
 from tis.cli.terminal import Terminal, detect_terminal
 from tis.cli.tls import CertificateError, Certificates
 from tis.database.errors import DatabaseUrlError
@@ -35,7 +39,7 @@ Each flag is a setting. A flag wins over the environment, the environment over t
 Relative paths mean this folder."""
 
 
-def run(parsed: argparse.Namespace) -> None:
+def run(parsed: argparse.Namespace, kill: Callable[[], None] | None = None) -> None:
     """`tis serve`: loads the model at once, unless EAGER_LOAD_MODEL or --no-eager says otherwise."""
     try:
         settings = Settings.from_env(flags=parsed_flags(parsed))
@@ -43,7 +47,12 @@ def run(parsed: argparse.Namespace) -> None:
         sys.exit(f"Cannot start: {error}")
     if not settings.set_explicitly("eager_load_model"):
         settings = settings.model_copy(update={"eager_load_model": True})
-    serve(settings)
+    serve(settings, kill)
+
+
+def run_as_child(parsed: argparse.Namespace) -> None:
+    """The same, under a parent that starts the server again."""
+    run(parsed, kill_for_a_show)
 
 
 def run_lazily() -> None:
@@ -76,9 +85,18 @@ def prepare_process() -> None:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     use_own_process()
+    _pass_on_telemetry_variables()
 
 
-def serve(settings: Settings) -> None:
+def _pass_on_telemetry_variables() -> None:
+    """OpenTelemetry's SDK reads the environment alone: what .env has for it goes there."""
+    for name, value in dotenv_values(".env").items():
+        if name.startswith("OTEL_") and value:
+            os.environ.setdefault(name, value)
+
+
+def serve(settings: Settings, kill: Callable[[], None] | None = None) -> None:
+    """`kill` is what the button of a demo does."""
     import uvicorn
 
     from tis.http.transport.protocol import guarded_protocol
@@ -89,7 +107,7 @@ def serve(settings: Settings) -> None:
     configure_logs(settings.log_level, terminal, settings.log_format)
     startup = Startup(settings, terminal)
     try:
-        app = create_app(settings, watch=startup)
+        app = create_app(settings, watch=startup, kill=kill)
         certificates = Certificates.of(settings)
     except (SettingsError, CatalogueError, DatabaseUrlError, CertificateError) as error:
         sys.exit(f"Cannot start: {error}")

@@ -16,6 +16,7 @@ from tis.database.engines import make_engine
 from tis.database.error_codes import is_busy, is_unavailable, short_message
 from tis.database.errors import DatabaseUnavailable, DatabaseUrlError
 from tis.database.sqlite_file import DatabaseFile, DatabaseFileGone
+from tis.database.statement_spans import span_statements
 
 _log = logging.getLogger("tis.database")
 _MIGRATION_LOCK_ID = 7_415_001  # of an advisory lock: any number that no other program uses in this database
@@ -29,7 +30,9 @@ _migration_lock = threading.Lock()  # Alembic has global state: one migration at
 class Database:
     """Connects at the first transaction, so the server starts even while its database is unavailable."""
 
-    def __init__(self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5) -> None:
+    def __init__(
+        self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5, with_spans: bool = False
+    ) -> None:
         """`wait_seconds` limits waits for locks and statements; `read_seconds` a read transaction on SQLite."""
         self._wait_seconds = wait_seconds
         self._file = DatabaseFile()
@@ -43,6 +46,8 @@ class Database:
                 else f"its driver is missing ({error})"
             )
             raise DatabaseUrlError(f"DATABASE_URL cannot be used: {reason}") from None
+        if with_spans:
+            span_statements(self._engine)
         self._write_engine = self._engine.execution_options(writes=True)
         self._write_lock = threading.Lock()
         self._num_failures = 0

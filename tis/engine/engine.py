@@ -159,14 +159,19 @@ class Engine(Protocol):
         """What a model that hears can do. Waits until it is loaded. Raises WrongTask for a model that does not hear."""
         ...
 
-    async def detect_language(self, model_id: str, samples: Any, ticket: Ticket | None = None) -> str | None:
+    async def detect_language(
+        self, model_id: str, samples: Any, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> str | None:
         """The code of the language that is spoken in a window; None if the model tells none apart."""
         ...
 
-    async def hear(self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None) -> HeardWindow:
+    async def hear(
+        self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> HeardWindow:
         """What is said in a window, the same alone and in company. Several may be asked for at once: they share steps.
 
-        Who is cancelled while it waits frees its place.
+        Who is cancelled while it waits frees its place. Raises QueueFull, unless the file `is_begun`: a few windows of
+        it wait at most.
         """
         ...
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -40,6 +41,7 @@ from tis.engine.voice.loaded_voice import LoadedVoice, SpokenTexts
 from tis.engine.voice.spoken import CutText, SentenceToSay, VoiceDescription
 from tis.errors import BadRequest, Draining
 from tis.observability.load_log import LoadLog
+from tis.observability.spans import PROVIDER, Span, child_span
 
 T = TypeVar("T")
 _LOOKS_PER_STALL = 4  # at least; more often than once a second is not needed
@@ -191,7 +193,7 @@ class LocalEngine:
         self._require_open(is_resumed=is_resumed)
         slot = self._slot_of(model_id)
         entry = self._entries[model_id]
-        with slot.use.preparing(ticket):
+        with slot.use.preparing(ticket), child_span("prepare", {"tis.model": model_id}):
             loaded = await self._writing(slot)
             pool = self._bridge.in_vision_pool if media_of(prompt.messages) else self._bridge.in_pool
             prepared = await pool(
@@ -226,7 +228,7 @@ class LocalEngine:
     ) -> list[PreparedRequest]:
         self._require_open(is_resumed=False)
         slot = self._slot_of(model_id)
-        with slot.use.preparing(ticket):
+        with slot.use.preparing(ticket), child_span("prepare", {"tis.model": model_id}):
             return await self._raw_prompts.prepare(
                 *(self._entries[model_id], await self._writing(slot), prompts, sampling, grammar),
                 prompt_logprobs=prompt_logprobs,
@@ -309,8 +311,10 @@ class LocalEngine:
     ) -> Embeddings:
         self._require_open(is_resumed=False)
         slot = self.slots[model_id]
-        with slot.use.preparing(ticket):
-            return await self._pooled.embed(slot, await self._pooling(slot), texts, options, ticket)
+        with slot.use.preparing(ticket), _pooling_span("embeddings", model_id) as span:
+            made = await self._pooled.embed(slot, await self._pooling(slot), texts, options, ticket)
+            span.set({"gen_ai.usage.input_tokens": made.num_tokens})
+            return made
 
     async def score(
         self,
@@ -323,8 +327,10 @@ class LocalEngine:
     ) -> PairScores:
         self._require_open(is_resumed=False)
         slot = self.slots[model_id]
-        with slot.use.preparing(ticket):
-            return await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)
+        with slot.use.preparing(ticket), _pooling_span("rerank", model_id) as span:
+            made = await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)
+            span.set({"gen_ai.usage.input_tokens": made.num_tokens})
+            return made
 
     async def describe_speech(self, model_id: str) -> SpeechDescription:
         self._require_open(is_resumed=False)
@@ -332,16 +338,21 @@ class LocalEngine:
         with slot.use.preparing():
             return (await self._hearing(slot)).description
 
-    async def detect_language(self, model_id: str, samples: Any, ticket: Ticket | None = None) -> str | None:
+    async def detect_language(
+        self, model_id: str, samples: Any, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> str | None:
         slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
-            return await self._windows.detect_language(slot, await self._hearing(slot), samples, ticket)
+            loaded = await self._hearing(slot)
+            return await self._windows.detect_language(slot, loaded, samples, ticket, is_begun=is_begun)
 
-    async def hear(self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None) -> HeardWindow:
+    async def hear(
+        self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> HeardWindow:
         """Also while draining: the window may be one of many of a file that was accepted before."""
         slot = self._slot_of(model_id)
         with slot.use.preparing(ticket):
-            return await self._windows.hear(slot, await self._hearing(slot), window, ticket)
+            return await self._windows.hear(slot, await self._hearing(slot), window, ticket, is_begun=is_begun)
 
     async def describe_voice(self, model_id: str) -> VoiceDescription:
         self._require_open(is_resumed=False)
@@ -440,6 +451,12 @@ def _codec_of(loaded: LoadedWeights) -> TextCodec:
     if codec is None:
         raise BadRequest("This model has no tokens of texts to show.", param="model", code="model_not_supported")
     return codec
+
+
+def _pooling_span(operation: str, model_id: str) -> AbstractContextManager[Span]:
+    named = {"gen_ai.operation.name": operation, "gen_ai.provider.name": PROVIDER}
+    models = {"gen_ai.request.model": model_id, "gen_ai.response.model": model_id}
+    return child_span(f"{operation} {model_id}", {**named, **models})
 
 
 def _submit(slot: ModelSlot, request: Request, ticket: Ticket | None) -> None:

@@ -15,6 +15,7 @@ from tis.engine.completion import Completion
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.request import Request
 from tis.errors import QueueFull, ServiceError
+from tis.observability.spans import current_span, use_span
 
 MAX_CHOICES_AT_ONCE = 32  # as many as a batch has, by default
 MAX_QUEUED = 4  # requests that the model has not taken up: a few lists would fill its queue
@@ -43,6 +44,7 @@ class PromptList:
         self._unheard: set[ListedPrompt] = set()  # of those that run: no piece has come
         self._num_cached: dict[ListedPrompt, int] = {}
         self._submit = submit
+        self._span = current_span()  # later prompts are submitted when the model's thread delivers
 
     def start(self, *, is_accepted: bool) -> None:
         """Raises what the submission of the first prompt raises."""
@@ -96,7 +98,8 @@ class PromptList:
         def new_answer(num_choices: int, cancel: Callable[[], None]) -> Answer:
             return _PartOfAnswer(num_choices, cancel, lambda item: self.receive(prompt, item))
 
-        return prompt.make_request(new_answer, is_accepted)
+        with use_span(self._span):
+            return prompt.make_request(new_answer, is_accepted)
 
     def _fail(self, error: ServiceError) -> None:
         self._waiting.clear()

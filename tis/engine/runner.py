@@ -28,6 +28,11 @@ class Runner(Protocol):
         ...
 
     @property
+    def num_passes(self) -> int:
+        """Counts the parts of a step, none of which takes minutes though the step may. Any thread may ask."""
+        ...
+
+    @property
     def running(self) -> list[Any]: ...
 
     def admit(self, request: Any) -> None:

@@ -69,13 +69,14 @@ class Worker:
         return self._runner.cache_use
 
     @property
-    def running_step(self) -> int | None:
-        """The number of the step that is computed now; None if there is none, or one that may take long.
+    def running_step(self) -> tuple[int, int] | None:
+        """The numbers of the step that is computed now, and of its part; None if there is none, or it may take long.
 
         The first step of a worker may: it compiles kernels and touches memory for the first time.
         """
         number = self._num_steps
-        return number if self._is_stepping and number > 1 and self._runner.has_bounded_steps else None
+        is_watched = self._is_stepping and number > 1 and self._runner.has_bounded_steps
+        return (number, self._runner.num_passes) if is_watched else None
 
     def start(self) -> None:
         self._thread.start()

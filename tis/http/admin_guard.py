@@ -13,6 +13,9 @@ from tis.http.errors import InvalidApiKey
 from tis.http.origins import AllowedOrigins
 from tis.network.addresses import is_loopback
 
+# A proxy on this computer adds one of these to what it passes on, or passes on what a client wrote there.
+_OF_PROXIES = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
 
 class AdminGuard:
     """Without a key, whoever is on this computer is the admin: a program, or a page of CORS_ORIGINS in a browser."""
@@ -34,7 +37,7 @@ class AdminGuard:
 
     def _require_this_computer(self, scope: Scope, headers: Headers) -> None:
         client = scope.get("client")
-        if not client or not is_loopback(client[0]):
+        if not client or not is_loopback(client[0]) or any(name in headers for name in _OF_PROXIES):
             raise Forbidden("Only clients on the computer of the server may do that, as it has no ADMIN_KEY.")
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins:

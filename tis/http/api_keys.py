@@ -5,10 +5,12 @@ import binascii
 import contextvars
 import hashlib
 import hmac
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import SecretStr
 from starlette.datastructures import Headers
 
 from tis.http.errors import InvalidApiKey
@@ -17,6 +19,9 @@ ANONYMOUS = "anonymous"
 ADMIN = "admin"
 # Names of the keys of API_KEYS are `env-1` and so on, so those of API_KEYS_FILE begin otherwise.
 ENVIRONMENT_PREFIX = "env-"
+_log = logging.getLogger("tis.http")
+_MIN_SAFE_CHARS = 16
+_OWNER_CHARS = 2 * hashlib.sha256().digest_size
 _MISSING = "Incorrect or missing API key. Send it as `Authorization: Bearer <key>`."
 
 
@@ -65,6 +70,8 @@ class ApiKeys:
         self.replace_file_keys(file_keys or ())
 
     def replace_file_keys(self, keys: Sequence[ApiKey]) -> None:
+        """In a thread, so the owners come first: at no moment is a new key accepted whose owner is unknown."""
+        self._owners = frozenset(key.owner for key in (*self._fixed, *keys))
         self.all = (*self._fixed, *keys)
         self._shares = {key.owner: key.owner_share for key in self.all if key.owner_share is not None}
 
@@ -77,6 +84,13 @@ class ApiKeys:
     @property
     def names(self) -> list[str]:
         return [ANONYMOUS] if self.is_open else [key.name for key in self.all]
+
+    def is_revoked(self, owner: str) -> bool:
+        """Whether this is the owner name of a key that the server does not have any more, or had at an earlier start.
+
+        An expired key is not revoked. Owners who are no keys, as in the marketplace, have names of other lengths.
+        """
+        return not self.is_open and len(owner) == _OWNER_CHARS and owner not in self._owners
 
     def share_of(self, owner: str) -> float | None:
         """The part of the queue that a key of the file may use, if the file says so."""
@@ -96,16 +110,32 @@ class ApiKeys:
                 found = key
         if found is None:
             raise InvalidApiKey(_MISSING)
-        if found.expires_at is not None and self._clock() >= found.expires_at:
-            raise InvalidApiKey("This API key has expired.")
+        self.require_valid(found)
         return found
+
+    def require_valid(self, key: ApiKey) -> None:
+        """For a key that was found before, as a body may take hours to arrive. Raises InvalidApiKey."""
+        if self.is_revoked(key.owner):
+            raise InvalidApiKey("This API key has been revoked.")
+        if key.expires_at is not None and self._clock() >= key.expires_at:
+            raise InvalidApiKey("This API key has expired.")
+
+
+def warn_of_short_keys(keys: Iterable[SecretStr]) -> None:
+    """Nothing slows down a stranger who tries keys, so they have to be long."""
+    if any(len(key.get_secret_value()) < _MIN_SAFE_CHARS for key in keys):
+        _log.warning(
+            "a key of API_KEYS or ADMIN_KEY has fewer than %d characters: it can be guessed. `tis keys add` makes one "
+            "that cannot",
+            _MIN_SAFE_CHARS,
+        )
 
 
 def key_in(headers: Headers) -> str:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token.strip():
         return token.strip()
-    return headers.get("x-api-key", "")
+    return headers.get("x-api-key", "").strip()
 
 
 def password_in(headers: Headers) -> str | None:

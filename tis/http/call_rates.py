@@ -15,7 +15,7 @@ from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.strategies import FixedWindowRateLimiter
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
-from tis.http.api_keys import ADMIN, ANONYMOUS, ApiKey, CallLimits
+from tis.http.api_keys import ADMIN, ANONYMOUS, ApiKey, ApiKeys, CallLimits
 from tis.http.errors import CallLimitReached
 from tis.http.rate_limits import BoundedMemoryStorage
 
@@ -66,7 +66,12 @@ class CallRates:
         if len(self._totals) > _MAX_COUNTERS:  # of keys that have come and gone
             self._totals.clear()
         totals = self._totals.setdefault(name, CallTotals())
-        return CallMeter(self, key.owner if key else f"address {address}", self._limits_of(key), totals)
+        return CallMeter(self, name, key.owner if key else f"address {address}", self._limits_of(key), totals)
+
+    def meter_of_resumed(self, name: str, keys: ApiKeys) -> "CallMeter | None":
+        """Of a run of another process. None if no key has this name any more."""
+        key = next((one for one in keys.all if one.name == name), None)
+        return self.meter(key, "") if key or (keys.is_open and name == ANONYMOUS) else None
 
     def metrics(self, names: Sequence[str]) -> Iterator[Metric]:
         """Of the keys that the server has now, so the labels are a closed set."""
@@ -117,7 +122,8 @@ def _item(name: str, limit: int) -> RateLimitItem:
 class CallMeter:
     """Of one call: begun once, ended once; its tokens are counted until its run has ended."""
 
-    def __init__(self, rates: CallRates, caller: str, limits: Mapping[str, int], totals: CallTotals) -> None:
+    def __init__(self, rates: CallRates, name: str, caller: str, limits: Mapping[str, int], totals: CallTotals) -> None:
+        self.name = name
         self.totals = totals
         self._rates = rates
         self._caller = caller

@@ -1,15 +1,20 @@
 """Where a request comes from, for what is counted per client."""
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from starlette.types import Scope
 
 _HOME_PREFIX = 64  # of IPv6: one home has all addresses of such a network, and may change them at will
 _MAX_CHARS = 100
+# As some proxies forward an address. With its port each connection would be another client.
+_WITH_PORT = re.compile(r"\[([0-9a-fA-F:.%]+)\](?::\d+)?|([0-9.]+):\d+", re.ASCII)
 
 
 def parse_address(host: str) -> IPv4Address | IPv6Address | None:
     """None if it is no address: the path of a Unix socket, or what a proxy made up."""
+    if with_port := _WITH_PORT.fullmatch(host):
+        host = with_port[1] or with_port[2]
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

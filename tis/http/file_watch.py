@@ -14,6 +14,7 @@ _State = tuple[tuple[int, ...] | None, ...]
 class FileWatch:
     """A file that is being written changes from look to look: it is read when two looks find the same.
 
+    `reload` may return False: then the next look tries again, although nothing has changed.
     Looks go through links, so a secret that Kubernetes swaps is seen, too.
     """
 
@@ -41,7 +42,8 @@ class FileWatch:
             if now == before and now != self._loaded:
                 self._loaded = now
                 try:
-                    await asyncio.to_thread(self._reload)
+                    if await asyncio.to_thread(self._reload) is False:
+                        self._loaded = None
                 except Exception as error:  # the watch goes on: the next change may be better
                     log_exception(f"{self._paths[0].name} could not be read again", error, "-")
             before = now
@@ -55,4 +57,5 @@ def _stat(path: Path) -> tuple[int, ...] | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    # With the time of a new owner or mode: a file that could not be read may then be.
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino

@@ -3,11 +3,11 @@
 import re
 
 from starlette._utils import get_route_path
-from starlette.datastructures import Headers, QueryParams
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.http.api_keys import ANONYMOUS, ApiKey, ApiKeys, key_in, password_in, set_current_key
-from tis.http.error_handlers import KTP_PREFIX, error_response
+from tis.http.error_handlers import KTP_PREFIX, BodyRejected, error_response
 from tis.http.errors import InvalidApiKey, InvalidPageKey, InvalidReadToken, ModelNotAllowed
 from tis.http.public_paths import METRICS_PATH, is_page, is_public
 from tis.http.read_tokens import ReadTokens
@@ -16,6 +16,17 @@ from tis.observability.logs import READ_TOKEN
 _STREAM = re.compile(r"/v1/stream/([A-Za-z0-9._-]{1,128})/?", re.ASCII)
 # In the list of a key's models, this name allows the reading of cards, which chooses its model itself.
 _CARDS = "ktp-ocr"
+
+
+def _not_stored(send: Send) -> Send:
+    """Caches between do not know that `x-api-key` is a key, and could give one key what they keep for another."""
+
+    async def send_with_header(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).setdefault("Cache-Control", "private, no-store")
+        await send(message)
+
+    return send_with_header
 
 
 class ApiKeyMiddleware:
@@ -39,29 +50,47 @@ class ApiKeyMiddleware:
             set_current_key(None)
             if not (is_public(path) or (self._metrics_are_public and path == METRICS_PATH)):
                 try:
-                    self._identify(scope, path)
+                    key = self._identify(scope, path)
                 except (InvalidApiKey, ModelNotAllowed) as error:
                     await error_response(scope, error)(scope, receive, send)
                     return
+                if key:
+                    receive = self._checking_again(receive, key)
+                    send = _not_stored(send) if scope["method"] in ("GET", "HEAD") else send
         await self.app(scope, receive, send)
 
-    def _identify(self, scope: Scope, path: str) -> None:
-        """Raises InvalidApiKey or ModelNotAllowed."""
+    def _checking_again(self, receive: Receive, key: ApiKey) -> Receive:
+        """Whoever has stolen a key cannot keep uploads open until it is revoked, and use it with their last bytes."""
+
+        async def checking_receive() -> Message:
+            message = await receive()
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                try:
+                    self._keys.require_valid(key)
+                except InvalidApiKey as error:
+                    raise BodyRejected(error) from None
+            return message
+
+        return checking_receive
+
+    def _identify(self, scope: Scope, path: str) -> ApiKey | None:
+        """None where no key is needed, or a read token was sent. Raises InvalidApiKey or ModelNotAllowed."""
         state = scope.setdefault("state", {})
         if self._keys.is_open:
             state["owner"] = ANONYMOUS
-            return
+            return None
         try:
             key = self._key_of(scope, path)
         except InvalidApiKey:
             if (owner := self._owner_of_read_token(scope, path)) is None:
                 raise
             state["owner"] = owner
-            return
+            return None
         if key.models is not None and _CARDS not in key.models and f"{path}/".startswith(f"{KTP_PREFIX}/"):
             raise ModelNotAllowed(_CARDS)
         state["owner"], state["api_key"] = key.owner, key
         set_current_key(key)
+        return key
 
     def _key_of(self, scope: Scope, path: str) -> ApiKey:
         headers = Headers(scope=scope)

@@ -6,6 +6,8 @@ import logging
 import os
 import re
 import secrets
+import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
@@ -36,6 +38,10 @@ _Model = Annotated[str, Field(min_length=1, max_length=512)]
 
 class KeyFileError(Exception):
     """One line that says what is wrong with the file. It never quotes what is in it."""
+
+
+class KeyFileUnreadable(KeyFileError):
+    """The file is not there, may not be read, or no descriptor is free."""
 
 
 class KeyEntry(BaseModel):
@@ -99,16 +105,19 @@ class KeyFile:
         self.error: str | None = None
         self.first_keys = read_keys(path)
 
-    def reload(self, keys: ApiKeys) -> None:
+    def reload(self, keys: ApiKeys) -> bool:
+        """False if the file should be tried again although it does not change: it could not be opened."""
         try:
             read = read_keys(self.path)
         except KeyFileError as error:
+            if self.error != str(error):
+                _log.error("%s The keys that were read before stay in use.", error)
             self.error = str(error)
-            _log.error("%s The keys that were read before stay in use.", error)
-            return
+            return not isinstance(error, KeyFileUnreadable)
         self.error = None
         keys.replace_file_keys(read)
         _log.info("read %d API keys of %s", len(read), self.path)
+        return True
 
 
 def read_keys(path: Path) -> list[ApiKey]:
@@ -125,7 +134,7 @@ def read_entries(path: Path) -> list[KeyEntry]:
         with path.open("rb") as file:
             written = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise KeyFileError(f"{path} cannot be read: {error.strerror}.") from None
+        raise KeyFileUnreadable(f"{path} cannot be read: {error.strerror}.") from None
     if len(written) > _MAX_FILE_BYTES:
         raise KeyFileError(f"{path} is larger than {_MAX_FILE_BYTES // 1024} KiB.")
     try:
@@ -157,7 +166,11 @@ def _parsed(path: Path, written: bytes) -> Any:
 
 
 def write_entries(path: Path, entries: Sequence[KeyEntry]) -> None:
-    """Whole or not at all, and for its owner only. Raises OSError."""
+    """Whole or not at all, and never for everybody to read. Raises OSError.
+
+    A file that is there keeps its owner and group: else the server, which is another user than root, could not read
+    what root writes, and would go on to accept a key that root has revoked.
+    """
     path = path.resolve()  # a link stays a link
     shown = [entry.model_dump(mode="json", exclude_defaults=True) for entry in entries]
     text = json.dumps({"keys": shown}, indent=2) if path.suffix == ".json" else _as_yaml({"keys": shown})
@@ -167,12 +180,27 @@ def write_entries(path: Path, entries: Sequence[KeyEntry]) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text + "\n")
             file.flush()
+            if path.exists():
+                _take_over_access(path, draft)
             os.fsync(file.fileno())
         draft.replace(path)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def _take_over_access(old: Path, new: Path) -> None:
+    """Raises OSError where another user than root replaces a file of somebody else."""
+    before, now = old.stat(), new.stat()
+    if (before.st_uid, before.st_gid) != (now.st_uid, now.st_gid):
+        shutil.chown(new, before.st_uid, before.st_gid)
+    if not is_for_everybody(old):
+        new.chmod(0o600 | before.st_mode & stat.S_IRGRP)
+
+
+def is_for_everybody(path: Path) -> bool:
+    return os.name == "posix" and bool(path.stat().st_mode & stat.S_IRWXO)
 
 
 def _as_yaml(document: Mapping[str, Any]) -> str:

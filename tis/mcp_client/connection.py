@@ -19,6 +19,7 @@ from tis.mcp_client.limits import KIB, McpLimits
 from tis.mcp_client.tool_types import McpServer, McpTool, McpToolResult
 from tis.mcp_client.transport import CheckedBackend, LimitedTransport, ResponseRejected
 from tis.network.dialling import Dialler
+from tis.observability.spans import current_span
 
 T = TypeVar("T")
 _log = logging.getLogger("tis.mcp_client")
@@ -77,8 +78,10 @@ class McpConnection:
     async def _run(self, operation: Callable[[ClientSession], Awaitable[T]]) -> T:
         results: list[T] = []
         try:
-            async with asyncio.timeout(self._limits.timeout_seconds), self._session() as session:
-                results.append(await operation(session))
+            # The SDK puts the current span of OpenTelemetry into `_meta` of its messages.
+            with current_span().attached():
+                async with asyncio.timeout(self._limits.timeout_seconds), self._session() as session:
+                    results.append(await operation(session))
         except Exception as error:  # a foreign server can make the SDK raise anything
             if not results:
                 raise self._translate(error) from None
@@ -90,7 +93,7 @@ class McpConnection:
         url, limits = self._allowed.url, self._limits
         tls = await self._dialler.trusted() if url.scheme == "https" else None
         backend = CheckedBackend(self._dialler, self._allowed, limits.timeout_seconds)
-        headers = {**self._server.headers, "Accept-Encoding": "identity"}
+        headers = {**current_span().outgoing_headers, **self._server.headers, "Accept-Encoding": "identity"}
         async with (
             httpx2.AsyncClient(
                 transport=LimitedTransport(backend, tls, limits.max_connection_bytes),

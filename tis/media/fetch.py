@@ -17,6 +17,7 @@ from tis.media.media_types import MediaKind
 from tis.network.dialling import Dialler, NotDialled, patiently
 from tis.network.url import HttpUrl, NoUrl, is_allowed, read_url, redirected
 from tis.observability.metrics import count_refusal
+from tis.observability.spans import child_span, current_span
 
 _READ_BYTES = 65536
 _log = logging.getLogger("tis.media")
@@ -45,7 +46,8 @@ class MediaFetcher:
         try:
             # One deadline for the whole fetch: a server that sends a byte a second never exceeds a read timeout.
             async with asyncio.timeout(self._limits.fetch_seconds):
-                return await self._follow(kind, url, budget)
+                with child_span(f"fetch {kind}", {"http.request.method": "GET"}, kind="client"):
+                    return await self._follow(kind, url, budget)
         # ValueError: a redirect to an invalid URL, a host name that cannot be encoded.
         except (_FetchError, NotDialled, ValueError, OSError, h11.ProtocolError) as error:
             reason = error.args[0] if isinstance(error, _FetchError | NotDialled) else type(error).__name__
@@ -134,6 +136,7 @@ class _HttpConnection:
             ("Accept", f"{kind}/*, */*;q=0.5"),
             ("Accept-Encoding", "identity"),
             ("Connection", "close"),
+            *current_span().outgoing_headers.items(),
         ]
         request = h11.Request(method="GET", target=url.target, headers=headers)
         self._writer.write((self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b""))

@@ -2,16 +2,19 @@
 
 import asyncio
 import hashlib
+import itertools
 import math
 import ssl
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from tis.admission.admission import Admission
 from tis.admission.ticket import Ticket
 from tis.media.audio.decoder import SoundDecoder
 from tis.media.audio.protocol import BYTES_PER_SAMPLE
+from tis.media.audio.sound_room import SoundRoom
 from tis.media.errors import BadMedia, malformed_url, sound_too_long, too_many_media
 from tis.media.fetch import MediaFetcher
 from tis.media.inline import decode_inline, is_data_uri, looks_like_base64
@@ -111,12 +114,14 @@ class MediaLoader:
             loop.run_in_executor(self._threads, max_pixel_bytes, kind, data, self._limits)
             for kind, data in zip(kinds, files, strict=True)
         ]
-        most = sum(await asyncio.gather(*sizes)) + (self._max_sound_bytes if "audio" in kinds else 0)
-        await ticket.take("decoded_bytes", min(most, self._limits.max_decoded_bytes))
+        sounds = [data for kind, data in zip(kinds, files, strict=True) if kind == "audio"]
+        room = SoundRoom(sounds, self._limits.sound_rate, self._max_sound_bytes, ticket)
+        await room.take(sum(await asyncio.gather(*sizes)), self._limits.max_decoded_bytes)
         # A request has a few images in the queue at a time, so that others have their turn between them.
-        slots, sounds = asyncio.Semaphore(self._limits.max_decoders), asyncio.Lock()
+        slots, one_at_a_time = asyncio.Semaphore(self._limits.max_decoders), asyncio.Lock()
+        numbers = itertools.count()
         loaded = await _all_of(
-            self._hear(data, budget, ticket, sounds, params[at] if params else None)
+            self._hear(data, budget, ticket, one_at_a_time, room, next(numbers), params[at] if params else None)
             if kind == "audio"
             else self._decode(kind, data, budget, ticket, slots, params[at] if params else None)
             for at, (kind, data) in enumerate(zip(kinds, files, strict=True))
@@ -157,13 +162,24 @@ class MediaLoader:
             raise _with_param(param, error) from None
 
     async def _hear(
-        self, data: bytes, budget: MediaBudget, ticket: Ticket, one_at_a_time: asyncio.Lock, param: str | None
+        self,
+        data: bytes,
+        budget: MediaBudget,
+        ticket: Ticket,
+        one_at_a_time: asyncio.Lock,
+        room: SoundRoom,
+        number: int,
+        param: str | None,
     ) -> LoadedMedium:
         digest = asyncio.get_running_loop().run_in_executor(self._threads, _digest, data)
         try:
             async with one_at_a_time:
-                samples = await self.sound.whole(data, budget.sound_seconds_left, ticket, param or "")
-                budget.take_sound_seconds(len(samples) / self._limits.sound_rate)
+                samples = await self.sound.whole(
+                    data, budget.sound_seconds_left, ticket, param or "", partial(room.is_long, number)
+                )
+                seconds = len(samples) / self._limits.sound_rate
+                room.is_long(number, seconds)
+                budget.take_sound_seconds(seconds)
                 budget.take_decoded_bytes("audio", samples.nbytes)
         except BadMedia as error:
             too_long = error.code == "audio_too_long"

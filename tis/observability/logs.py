@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal, TextIO, TypeAlias
 
+from tis.observability.spans import current_span
+
 LogForm: TypeAlias = Literal["text", "json"]
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -62,6 +64,8 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, object] = {"at": at, "level": record.levelname.lower(), "logger": record.name}
+        if trace_id := current_span().trace_id:
+            line["trace_id"] = trace_id
         line |= getattr(record, "request", None) or {"message": record.getMessage()}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)

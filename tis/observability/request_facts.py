@@ -1,7 +1,27 @@
-"""What the parts of the server note about a request, for its log line: numbers and names, never content."""
+"""What the parts of the server note about a request, for its log line and the list of recent ones.
+
+Numbers and names, never content.
+"""
 
 import contextvars
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
+
+_MAX_ROUNDS = 16  # of one request that are kept: a list of prompts may have thousands
+
+
+@dataclass(slots=True)
+class RoundTimes:
+    """One request of the model, which may be one of several of an answer. Times are monotonic, 0 until they come."""
+
+    queued_at: float
+    admitted_at: float = 0.0
+    first_at: float = 0.0
+    last_at: float = 0.0
+    ended_at: float = 0.0
+    num_prompt_tokens: int = 0
+    num_cached_tokens: int = 0
+    num_made: int = 0
 
 
 @dataclass(slots=True)
@@ -16,6 +36,12 @@ class RequestFacts:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    began_at: float = field(default_factory=time.monotonic)
+    rounds: list[RoundTimes] = field(default_factory=list)
+
+    def add_round(self, times: RoundTimes) -> None:
+        if len(self.rounds) < _MAX_ROUNDS:
+            self.rounds.append(times)
 
 
 _current: contextvars.ContextVar[RequestFacts | None] = contextvars.ContextVar("request_facts", default=None)

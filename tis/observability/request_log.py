@@ -11,6 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.observability.metrics import HTTP_REQUESTS, HTTP_SECONDS
+from tis.observability.recent_requests import RecentRequests
 from tis.observability.request_facts import RequestFacts, begin_facts
 
 log = logging.getLogger("tis.requests")
@@ -33,8 +34,9 @@ def current_request_id() -> str:
 class RequestLogMiddleware:
     """Accepts or makes the request id, counts the request and logs it; never its path, query, headers or body."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, recent: RecentRequests | None = None) -> None:
         self.app = app
+        self._recent = recent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,6 +62,8 @@ class RequestLogMiddleware:
             line = request_line(scope, facts, request_id, status or _NO_STATUS, seconds)
             HTTP_REQUESTS.labels(line["route"], line["method"], line["status"]).inc()
             HTTP_SECONDS.labels(line["route"]).observe(seconds)
+            if self._recent is not None:
+                self._recent.add(line, facts, scope.get("state", {}).get("owner"), seconds)
             level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
             if log.isEnabledFor(level):
                 log.log(level, "%s", as_text(line), extra={LINE: line})

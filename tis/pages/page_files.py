@@ -9,15 +9,16 @@ from tis.pages.web_files import WebFiles, read_web_files
 
 # Trusted Types: DOMPurify alone makes HTML of text. Blobs are pictures and sounds that a client attaches.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' data: blob:; "
-    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
-    "require-trusted-types-for 'script'; trusted-types dompurify; frame-ancestors "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "media-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'; trusted-types dompurify; frame-ancestors "
 )
 
 
 class PageFiles:
-    def __init__(self, frame_ancestors: Sequence[str], in_development: bool) -> None:
+    def __init__(self, frame_ancestors: Sequence[str], in_development: bool, can_be_killed: bool) -> None:
         self.in_development = in_development
+        self.marks = "tis-can-be-killed" if can_be_killed else ""
         self.headers = {
             "Cache-Control": "no-cache",
             "Content-Security-Policy": _POLICY + (" ".join(frame_ancestors) or "'none'"),

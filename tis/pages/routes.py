@@ -48,7 +48,7 @@ async def asset(
     digest: Annotated[str, Path(max_length=64)],
     path: Annotated[str, Path(max_length=200)],
 ) -> Response:
-    """A file of `web/`. A page of before a restart may ask under an older digest: it gets what there is now, uncached."""
+    """A file of `web/`. A page of before an upgrade may ask under an older digest: it gets what there is now, uncac"""
     files = await pages.files()
     file = files.get(path)
     if file is None or path.endswith(".html"):
@@ -59,7 +59,7 @@ async def asset(
 
 async def _page(request: Request, pages: PageFiles, name: str, depth: int = 0) -> Response:
     files = await pages.files(for_page=True)
-    body = files.page(name, depth)
+    body = files.page(name, depth, pages.marks)
     document = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
     return document.response_to(request, pages.headers | {"Content-Type": "text/html; charset=utf-8"})
 

@@ -59,16 +59,17 @@ class WebFiles:
     def get(self, path: str) -> WebFile | None:
         return self._files.get(path)
 
-    def page(self, name: str, depth: int = 0) -> bytes:
+    def page(self, name: str, depth: int = 0, marks: str = "") -> bytes:
         """An HTML file, with the address of its assets and of the modules that its scripts import.
 
-        `depth` is the number of folders that the page's own address has.
+        `depth` is the number of folders that the page's own address has; `marks` are classes of `<html>`.
         """
         assets = f"{'../' * depth}pages/{self.digest}"
         html = self._files[name].body.decode()
         scripts = re.findall(r'<script type="module" src="\{\{assets\}\}/([^"]+)"', html)
         preloads = [f'<link rel="modulepreload" href="{{{{assets}}}}/{path}">' for path in self._imported_by(scripts)]
-        return html.replace("{{preloads}}", "\n".join(preloads)).replace("{{assets}}", assets).encode()
+        html = html.replace("{{preloads}}", "\n".join(preloads)).replace("{{marks}}", marks)
+        return html.replace("{{assets}}", assets).encode()
 
     def _imported_by(self, scripts: list[str]) -> list[str]:
         """Without these names a browser learns of a module only when it has read the one that imports it."""

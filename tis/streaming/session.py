@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
 
+from tis.observability.spans import current_span
 from tis.streaming.errors import ReplayGap
 from tis.streaming.recording import Reader, Recording
 from tis.streaming.retention import Retention, SessionLimits
@@ -208,6 +209,7 @@ class Session:
     @contextmanager
     def listening(self, turn: Turn, after: int) -> Iterator[Reader]:
         """Connects a reader to one turn; while it is connected, the session counts as heard."""
+        current_span().link(turn.traceparent)
         reader = Reader(self.recording, max(after, turn.first_index - 1))
         if turn.last_index is not None:
             reader.stop_at(turn.last_index, turn.unrecorded_error)

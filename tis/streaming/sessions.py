@@ -52,13 +52,19 @@ class Sessions:
     """Keyed by owner and id: another owner's session does not exist."""
 
     def __init__(
-        self, limits: SessionLimits, store: Store | None = None, resume_source: ResumeSource | None = None
+        self,
+        limits: SessionLimits,
+        store: Store | None = None,
+        resume_source: ResumeSource | None = None,
+        is_revoked: Callable[[str], bool] = lambda owner: False,
     ) -> None:
+        """`is_revoked`: of an owner whose running answers are to end."""
         self._limits = limits
         self._store = store or MemoryStore()
         # For sessions that cannot be resumed, and those that the store rejects.
         self._memory_store = MemoryStore(self._store.now)
         self._resume_source = resume_source
+        self._is_revoked = is_revoked
         self._sessions: dict[SessionKey, Session] = {}
         self._stream_queue, self._retained_queue = EvictionQueue(), EvictionQueue()
         self._active: dict[SessionKey, Session] = {}  # every sweep checks all of them
@@ -262,6 +268,8 @@ class Sessions:
         return [session for session in some if self._sessions.get(session.recording.key) is session]
 
     def _sweep_session(self, session: Session) -> None:
+        if session.is_running and self._is_revoked(session.owner):
+            session.latest.cancel()
         session.cancel_without_reader()
         for reader in session.recording.readers:
             reader.wake_if_idle(self._limits.heartbeat_seconds)

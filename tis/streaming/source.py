@@ -38,6 +38,11 @@ class Source(Protocol):
         ...
 
     @property
+    def traceparent(self) -> str:
+        """Of the span of what makes the events; empty without traces."""
+        ...
+
+    @property
     def outcome(self) -> Status:
         """The status of the turn, valid once there are no more events."""
         ...

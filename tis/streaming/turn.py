@@ -62,6 +62,11 @@ class Turn:
         return self.status != "failed" or self.is_worth_repeating
 
     @property
+    def traceparent(self) -> str:
+        """Of what makes its events now."""
+        return self._source.traceparent if self._source else ""
+
+    @property
     def is_durable(self) -> bool:
         return self._store.durability == "durable"
 

@@ -22,6 +22,11 @@ export function t(name, values = {}) {
   return message.replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? `{${key}}`));
 }
 
+/** Whether there is such a message, as for codes that a newer server may send. */
+export function has(name) {
+  return name in MESSAGES.en;
+}
+
 const formats = computed(() => ({
   number: new Intl.NumberFormat(language.value),
   short: new Intl.NumberFormat(language.value, { notation: "compact", maximumFractionDigits: 1 }),

@@ -33,7 +33,7 @@ export async function send(conversation, parentId, { text, attachments = [] }) {
   const question = newMessage(conversation, "user", parentId, { text, attachments: await storedAttachments(attachments) });
   const answered = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
   const stored = await addMessages(conversation, [question, answered]);
-  begin(stored, answered);
+  beginOnce(stored, answered);
   goTo(conversationHash(addressIdOf(stored), answered.answer.sessionId), { replace: true });
 }
 
@@ -45,7 +45,7 @@ export function regenerate(conversation, message) {
 export async function answerQuestion(conversation, question) {
   const again = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
   await addMessages(conversation, [again]);
-  begin(conversation, again);
+  beginOnce(conversation, again);
   goTo(conversationHash(addressIdOf(conversation), again.answer.sessionId), { replace: true });
 }
 
@@ -99,6 +99,12 @@ export function resumeRunning(conversation, messages) {
 
 function freshAnswer(conversation) {
   return newAnswer(usesResponses(conversation) ? "responses" : "chat", newId("s"));
+}
+
+/** The message may have been begun when it was shown, and may even have ended. */
+function beginOnce(conversation, message) {
+  const shown = messageOf(message.id) ?? message;
+  if (isRunning(shown.answer)) begin(conversation, shown);
 }
 
 function begin(conversation, message) {

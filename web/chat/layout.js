@@ -2,6 +2,7 @@
 
 import { Button, Icon, Note } from "../design/components.js";
 import { TopBar } from "../app/shell.js";
+import { KillButton } from "./kill_button.js";
 import { readChoice, writeChoice } from "../app/choices.js";
 import { computed, html, signal, useEffect, useState } from "../app/view.js";
 import { t } from "../app/words.js";
@@ -77,9 +78,14 @@ function skip(event) {
 
 function BarEnd({ conversation }) {
   if (!conversation) return null;
-  return html`<${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
+  return html`<${KillHere} /><${ModelPicker} conversation=${conversation} onChange=${changeSettings} />
     <${Button} icon="sliders-horizontal" kind="quiet" label=${t("chat.settings")} onClick=${() => { settingsOpen.value = true; }} />
     <${ConversationMenu} conversation=${conversation} />`;
+}
+
+function KillHere() {
+  const answer = messageSignal(path.value.at(-1))?.value.answer;
+  return html`<${KillButton} answer=${answer} isRunning=${isRunning(answer)} onSend=${sendHere} />`;
 }
 
 /** Takes a change of some settings, or the id of a model. */
@@ -89,18 +95,20 @@ function changeSettings(change) {
   changeConversation(conversation.id, { settings: { ...conversation.settings, ...settings } });
 }
 
+/** `settings` are those that an example needs. */
+function sendHere({ settings, ...message }) {
+  if (settings) changeSettings(settings);
+  return send(current.peek(), path.peek().at(-1) ?? null, message);
+}
+
 function Content({ conversation }) {
   if (!isLoaded.value) return null;
   if (place.value.kind === "watch") return html`<${Watch} ...${place.value} key=${place.value.sessionId} />`;
   if (!conversation) return html`<${NotHere} />`;
   if (!areMessagesLoaded.value) return html`<div class="grow"></div>`;
-  const onSend = ({ settings, ...message }) => {
-    if (settings) changeSettings(settings);
-    return send(current.peek(), path.peek().at(-1) ?? null, message);
-  };
   const isEmpty = !path.value.length;
-  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} conversation=${conversation} onSend=${onSend} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
-    <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${onSend} onStop=${stopRunning} /></div>`;
+  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} conversation=${conversation} onSend=${sendHere} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
+    <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${sendHere} onStop=${stopRunning} /></div>`;
 }
 
 /** The last answer that is shown, while it runs. A computed value: the frame is not drawn with each token. */

@@ -1,5 +1,6 @@
 """Models that hear and are no Whisper: what their own code writes, and those that are refused by name."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,13 @@ import transformers
 
 from tests.engine.speech.hearing import PLAIN, heard, load, prepared
 from tests.engine.speech.models import sound
+from tis.admission.admission import Admission
+from tis.admission.limits import AdmissionLimits
 from tis.engine.errors import LoadFailed
-from tis.engine.models.catalogue import entry_of
-from tis.errors import BadRequest
+from tis.engine.local_engine import EngineLimits, LocalEngine
+from tis.engine.models.catalogue import CatalogueEntry, entry_of
+from tis.engine.speech.heard import SpeechWindow
+from tis.errors import BadRequest, QueueFull
 
 pytestmark = pytest.mark.model
 
@@ -96,3 +101,24 @@ def test_what_does_not_transcribe_is_refused_by_its_type(tmp_path: Path, kind: s
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": ["Some"]}))
     with pytest.raises(LoadFailed, match=f"type '{kind}' is not served for transcription"):
         load(tmp_path)
+
+
+@pytest.mark.anyio
+async def test_a_full_queue_refuses_no_window_of_a_file_that_has_begun(tmp_path: Path) -> None:
+    folder = save_wav2vec2(tmp_path)
+    engine = LocalEngine(
+        [CatalogueEntry("ear", str(folder), "transcription")],
+        lambda entry, report: load(folder),
+        EngineLimits(queue_size=1),
+    )
+    await engine.open()
+    try:
+        window = SpeechWindow(sound(3, 0.5), PLAIN)
+        wanted = await engine.hear("ear", window)
+        ticket = Admission(AdmissionLimits(max_prompt_tokens=1)).ticket("a")
+        waits = [engine.hear("ear", window, ticket, is_begun=True) for _ in range(60)]
+        assert await asyncio.gather(*waits) == [wanted] * 60
+        results = await asyncio.gather(*(engine.hear("ear", window) for _ in range(60)), return_exceptions=True)
+        assert any(isinstance(one, QueueFull) for one in results)
+    finally:
+        await engine.close()

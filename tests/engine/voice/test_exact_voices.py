@@ -3,6 +3,7 @@
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,3 +94,29 @@ def test_a_tokenizer_that_needs_a_package_is_refused_by_name(tmp_path: Path) -> 
     path.write_text(json.dumps({**json.loads(path.read_text()), "phonemize": True}))
     with pytest.raises(LoadFailed, match="needs the package phonemizer"):
         load(tmp_path)
+
+
+def test_uromans_data_are_read_once_for_all_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import uroman
+
+    real, num_made = uroman.Uroman(), 0
+
+    def made() -> Any:
+        nonlocal num_made
+        num_made += 1
+        return real
+
+    monkeypatch.setattr(uroman, "Uroman", made)
+    save_vits(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "is_uroman": True}))
+    voice: Any = load(tmp_path).model
+    official = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    texts = ["नमस्ते दुनिया", "Selamat pagi", "你好, Dunia! 20 ℃", "", "<unk> Ω № ñ", "日本"]
+    ids = [voice._ids(text) for text in texts]
+    assert num_made == 1
+    assert ids == [
+        [one for one in official(text)["input_ids"] if one < voice._model.config.vocab_size] for text in texts
+    ]
+    assert num_made > 3 and len(ids[0]) > 20
+    assert [voice.num_tokens(text) > 0 for text in texts] == [True, True, True, False, True, True]

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 EVE, ADA = "key-of-eve-7d1f", "key-of-ada-93c2"  # the table comes from Eve; Ada's streams run beside it
+NARROW, EXPIRED = "key-of-narrow-51ab", "key-of-yore-0c77"  # one model and a call a minute; and one of the past
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 JSON = {"Content-Type": "application/json"}
 HELLO: dict[str, Any] = {"role": "user", "content": "Halo"}

@@ -28,6 +28,8 @@ log = logging.getLogger("tis.engine")
 
 
 class ScheduledRunner:
+    num_passes = 0
+
     def __init__(self, model: Any, tokenizer: Tokenizer, max_running: int) -> None:
         self._model = model
         self._tokenizer = tokenizer

@@ -132,6 +132,7 @@ class EchoRunner:
     has_room = True
     cache_use: float | None = None
     has_bounded_steps = True
+    num_passes = 0
 
     def __init__(self, options: EchoOptions) -> None:
         self._options = options

@@ -113,6 +113,7 @@ class HandlerRunner:
     """Takes a piece of every running choice in a step."""
 
     cache_use: float | None = None
+    num_passes = 0
     has_bounded_steps = False  # a piece takes as long as the handler likes
 
     def __init__(self, handler: Any, pieces: PieceTokenizer) -> None:

@@ -26,6 +26,7 @@ from tis.errors import ServiceError
 from tis.observability.collector import exempt_living_objects
 from tis.observability.logs import describe_with_messages, log_exception
 from tis.observability.metrics import WORKER_DEATHS
+from tis.observability.spans import child_span
 
 log = logging.getLogger("tis.engine")
 
@@ -138,10 +139,11 @@ class ModelSlot:
         if self._failure and not self._loading and (left := self._load_backoff.seconds_left):
             raise type(self._failure)(self._failure.message, retry_after=left)
         loading = self.start_loading()
-        done, _ = await asyncio.wait({loading}, timeout=wait_seconds)
-        if not done:
-            raise ModelLoading(f"{self.entry.id} is still loading ({self._stage}). Try again soon.", retry_after=10)
-        return loading.result()
+        with child_span("load", {"tis.model": self.entry.id}):
+            done, _ = await asyncio.wait({loading}, timeout=wait_seconds)
+            if not done:
+                raise ModelLoading(f"{self.entry.id} is still loading ({self._stage}). Try again soon.", retry_after=10)
+            return loading.result()
 
     def start_loading(self, *, may_unload_others: bool = True) -> "asyncio.Task[LoadedWeights]":
         if not self._loading:

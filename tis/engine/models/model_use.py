@@ -26,13 +26,13 @@ class ModelUse:
 
     @contextmanager
     def preparing(self, ticket: Ticket | None = None) -> Iterator[None]:
-        """A request is being prepared, which may wait for the load. With a ticket it is used until that is over:
+        """A request is being prepared, which may wait for the load. With a ticket it is used until the answer is made:
 
         between the rounds of an answer, too, while it calls tools.
         """
         if ticket is not None and ticket not in self._tickets:
             self._tickets.add(ticket)
-            ticket.when_over(lambda: self._let_go(ticket))
+            ticket.when_computed(lambda: self._let_go(ticket))
         self._num_preparing += 1
         try:
             yield

@@ -32,6 +32,8 @@ _Taken = tuple[PoolingRequest, int]  # a request, and the number of its row
 
 
 class PoolingRunner:
+    num_passes = 0
+
     def __init__(self, encoder: RowEncoder, head: PoolingHead, tokens_per_step: int) -> None:
         self._encoder = encoder
         self._head = head

@@ -43,6 +43,8 @@ class _Group:
 
 
 class HearingRunner:
+    num_passes = 0
+
     def __init__(
         self,
         encoder: WhisperEncoder,

@@ -11,6 +11,7 @@ from tis.engine.models.load_progress import Report, reporting_weights
 from tis.engine.models.loading import LoadOptions, device_name
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
+from tis.engine.one_by_one_runner import ForwardPasses
 from tis.engine.speech.heard import HearingOptions, SpeechDescription
 from tis.engine.speech.loaded_speech import LoadedSpeech
 from tis.engine.speech.speech_request import PreparedWindow
@@ -53,7 +54,7 @@ def load_plain_speech(folder: Path, config: Any, options: LoadOptions, report: R
         return {name: value.to(model.dtype) if value.is_floating_point() else value for name, value in made.items()}
 
     return LoadedSpeech(
-        new_runner=partial(PlainHearingRunner, listener, model.device),
+        new_runner=partial(PlainHearingRunner, listener, ForwardPasses([model]), model.device),
         context_length=_MAX_TOKENS,
         revision=revision_of(folder),
         weights_time=weights_time_of(folder),
@@ -91,4 +92,4 @@ def _warm_up(features: Any, rate: int, runner: Any) -> None:
     import numpy as np
 
     noise = np.random.default_rng(0).normal(0, 0.1, rate).astype(np.float32)
-    runner.warm_up(PreparedWindow(features(noise), b"", len(noise), HearingOptions()))
+    runner.heard(PreparedWindow(features(noise), b"", len(noise), HearingOptions()))

@@ -40,18 +40,18 @@ class HeardWindows:
         self._bridge = bridge
 
     async def hear(
-        self, slot: ModelSlot, loaded: LoadedSpeech, window: SpeechWindow, ticket: Ticket | None
+        self, slot: ModelSlot, loaded: LoadedSpeech, window: SpeechWindow, ticket: Ticket | None, *, is_begun: bool
     ) -> HeardWindow:
         loaded.check(window.options)
         prepared = await self._bridge.in_vision_pool(lambda: _prepare(loaded, window.samples, window.options))
         if prepared is None:
             return HeardWindow(window.options.language, (), 0)
-        made = await self._compute(slot, loaded, prepared, ticket)
+        made = await self._compute(slot, loaded, prepared, ticket, is_begun=is_begun)
         HEARD_SECONDS.add(prepared.num_samples / loaded.description.sample_rate, slot.name)
         return await self._bridge.in_vision_pool(lambda: loaded.text.heard(made, prepared))
 
     async def detect_language(
-        self, slot: ModelSlot, loaded: LoadedSpeech, samples: Any, ticket: Ticket | None
+        self, slot: ModelSlot, loaded: LoadedSpeech, samples: Any, ticket: Ticket | None, *, is_begun: bool
     ) -> str | None:
         languages = loaded.description.languages
         if len(languages) < 2:
@@ -59,15 +59,16 @@ class HeardWindows:
         prepared = await self._bridge.in_vision_pool(lambda: _prepare(loaded, samples, HearingOptions()))
         if prepared is None:
             return None
-        made = await self._compute(slot, loaded, replace(prepared, is_detected_only=True), ticket)
+        only = replace(prepared, is_detected_only=True)
+        made = await self._compute(slot, loaded, only, ticket, is_begun=is_begun)
         return made.language
 
     async def _compute(
-        self, slot: ModelSlot, loaded: LoadedSpeech, window: PreparedWindow, ticket: Ticket | None
+        self, slot: ModelSlot, loaded: LoadedSpeech, window: PreparedWindow, ticket: Ticket | None, *, is_begun: bool
     ) -> WindowTokens:
-        request = SpeechRequest(window, slot.drop_if_queued, ticket)
+        request = SpeechRequest(window, slot.drop_if_queued, ticket, is_begun=is_begun)
         if ticket and not ticket.has_answered:
-            ticket.queue(loaded.num_prompt_tokens)
+            ticket.queue(loaded.num_prompt_tokens, is_resumed=is_begun)
         slot.submit(request)
         try:
             return await request.answer

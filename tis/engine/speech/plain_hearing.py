@@ -11,16 +11,13 @@ from typing import Any
 
 import torch
 
-from tis.engine.errors import OutOfMemory
-from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
-from tis.engine.request import Delivery, HandOut
+from tis.engine.one_by_one_runner import ForwardPasses, OneByOneRunner
 from tis.engine.speech.attempt import compression_ratio
 from tis.engine.speech.heard import HeardSegment, HeardWindow, HeardWord
 from tis.engine.speech.speech_request import PreparedWindow, SpeechRequest
 from tis.errors import GenerationFailed
-from tis.observability.logs import log_exception
 
-_MAX_RUNNING = 32  # windows; those behind wait in the queue
+_MAX_RUNNING = 32
 _TOKENS_PER_SECOND = 6.5  # of Moonshine, as its makers advise: more are a loop
 _LONGEST_LOOP = 2.4  # of the compression ratio
 
@@ -63,66 +60,17 @@ class PlainText:
         return HeardWindow(None, (segment,), made.num_tokens)
 
 
-class PlainHearingRunner:
-    def __init__(self, listen: Listen, device: Any) -> None:
-        self._listen, self._device = listen, device
-        self._running: list[SpeechRequest] = []
+class PlainHearingRunner(OneByOneRunner[SpeechRequest]):
+    def __init__(self, listen: Listen, passes: ForwardPasses, device: Any) -> None:
+        super().__init__(passes, device, max_running=_MAX_RUNNING, failure="a window could not be heard")
+        self._listen = listen
 
-    @property
-    def has_room(self) -> bool:
-        return len(self._running) < _MAX_RUNNING
+    def compute(self, request: SpeechRequest) -> PlainHeard:
+        return self.heard(request.window)
 
-    def owes_place(self, owner: str) -> bool:
-        return False
-
-    @property
-    def cache_use(self) -> None:
-        return None
-
-    @property
-    def has_bounded_steps(self) -> bool:
-        """A window is computed whole."""
-        return False
-
-    @property
-    def running(self) -> list[SpeechRequest]:
-        return self._running
-
-    def admit(self, request: SpeechRequest) -> None:
-        self._running.append(request)
-
-    def step(self, hand_out: HandOut) -> None:
-        """One window."""
-        self._running = [request for request in self._running if not request.is_cancelled]
-        if not self._running:
-            return
-        request = self._running[0]
-        delivery: Delivery
-        try:
-            with torch.inference_mode():
-                delivery = (request, self._listen(request.window))
-        except Exception as fault:
-            if isinstance(fault, DeviceLost) or not self.device_answers():
-                raise
-            if is_out_of_memory(fault):
-                free_memory()
-                delivery = (request, OutOfMemory())
-            else:
-                log_exception("a window could not be heard", fault, request.label)
-                message = f"The model failed on this request; the log has the reason under {request.label}."
-                delivery = (request, GenerationFailed(message))
-        self._running.remove(request)
-        hand_out([delivery])
-
-    def warm_up(self, window: PreparedWindow) -> None:
+    def heard(self, window: PreparedWindow) -> PlainHeard:
         with torch.inference_mode():
-            self._listen(window)
-
-    def drop_all(self) -> None:
-        self._running = []
-
-    def device_answers(self) -> bool:
-        return device_answers(self._device)
+            return self._listen(window)
 
 
 class CtcListener:

@@ -1,17 +1,13 @@
-"""A window in the engine: its sound as the model takes it, and the future that its reader waits for."""
+"""A window in the engine: its sound as the model takes it, and what the model wrote of it."""
 
-import asyncio
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tis.admission.ticket import Ticket
-from tis.engine.request import Delivery, QueuedRequest
-from tis.engine.request_timing import RequestTiming
+from tis.engine.future_request import FutureRequest
+from tis.engine.request import QueuedRequest
 from tis.engine.speech.heard import HearingOptions
-from tis.errors import ServiceError
-from tis.observability.request_log import current_request_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,47 +33,18 @@ class WindowTokens:
     alignment: Any = None  # [heads, text tokens and the end, frames] in numpy, where words are wanted
 
 
-class SpeechRequest:
-    """Made on the event loop, which owns its future; the model's thread has the rest."""
-
-    is_resumed = is_begun = False
-    model_name = ""
-    num_prompt_tokens = 0
-
+class SpeechRequest(FutureRequest[WindowTokens]):
     def __init__(
-        self, window: PreparedWindow, on_cancel: Callable[[QueuedRequest], None], ticket: Ticket | None
+        self,
+        window: PreparedWindow,
+        on_cancel: Callable[[QueuedRequest], None],
+        ticket: Ticket | None,
+        *,
+        is_begun: bool = False,
     ) -> None:
-        self.label = current_request_id()  # for the log
+        super().__init__(on_cancel, ticket, is_begun=is_begun)
         self.window = window
-        self.owner = ticket.owner if ticket else ""
-        self.owner_share = ticket.owner_share if ticket else 1.0
-        self.timing = RequestTiming(ticket, is_continued=False)
-        self.answer: asyncio.Future[WindowTokens] = asyncio.get_running_loop().create_future()
-        self._on_cancel = on_cancel
-        self._cancelled = threading.Event()
 
-    @property
-    def is_cancelled(self) -> bool:
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        """The model's thread drops the request at its next step."""
-        self._cancelled.set()
-        self._on_cancel(self)
-
-    def cancel_completions(self) -> list[Delivery]:
-        """Nobody waits for it any more."""
-        return []
-
-    def receive(self, item: WindowTokens | ServiceError, now: float) -> None:
-        """Called on the event loop."""
-        if self.answer.done():
-            return
-        if isinstance(item, ServiceError):
-            self.timing.finished("error", item.code)
-            self.answer.set_exception(item)
-            return
-        if item.num_tokens:
-            self.timing.tokens(item.num_tokens, now, 0)
-        self.timing.finished("stop")
-        self.answer.set_result(item)
+    def count(self, made: WindowTokens, now: float) -> None:
+        if made.num_tokens:
+            self.timing.tokens(made.num_tokens, now, 0)

@@ -18,8 +18,8 @@ _PARTS = {"semantic_prompt": 1, "coarse_prompt": 2, "fine_prompt": 2}  # of a pr
 
 class BarkVoice:
     sets_pace = False
-    is_one_pass = False
     max_chars = _MAX_CHARS
+    min_token_seconds = 0.0
 
     def __init__(self, model: Any, tokenizer: Any, presets: Mapping[str, Mapping[str, Any] | None]) -> None:
         """`presets`: arrays of each voice, by their names. None: Bark chooses a voice for each sentence."""

@@ -17,8 +17,8 @@ class CsmVoice:
     """The codec is a part of the model."""
 
     sets_pace = False
-    is_one_pass = False
     max_chars = _MAX_CHARS
+    min_token_seconds = 0.0
 
     def __init__(self, model: Any, tokenizer: Any, named: Mapping[str, str | int]) -> None:
         codec = model.config.codec_config
@@ -45,8 +45,8 @@ class DiaVoice:
     """The codec, a DAC, is a model of its own."""
 
     sets_pace = False
-    is_one_pass = False
     max_chars = _MAX_CHARS
+    min_token_seconds = 0.0
     voices = ("default",)
 
     def __init__(self, model: Any, processor: Any, codec: Any) -> None:

@@ -16,6 +16,7 @@ from tis.engine.models.loading import LoadOptions, device_name
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
+from tis.engine.one_by_one_runner import ForwardPasses
 from tis.engine.voice.bark_voice import read_bark
 from tis.engine.voice.code_voices import read_csm, read_dia
 from tis.engine.voice.loaded_voice import LoadedVoice
@@ -64,7 +65,7 @@ def load_voice(entry: CatalogueEntry, options: LoadOptions, report: Report) -> L
     model = models[0]
     parts = [str(model.dtype), model.device.type, *map(revision_of, vocoders)]
     return LoadedVoice(
-        new_runner=partial(SpeakingRunner, voice, model.device),
+        new_runner=partial(SpeakingRunner, voice, ForwardPasses(models), model.device),
         context_length=MAX_TEXT_CHARS,
         revision=revision_of(folder),
         weights_time=weights_time_of(folder),

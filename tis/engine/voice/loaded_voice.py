@@ -24,7 +24,9 @@ class LoadedVoice(LoadedWeights):
     @property
     def description(self) -> VoiceDescription:
         model = self.model
-        return VoiceDescription(model.sample_rate, model.voices, model.sets_pace, self.revision, self.origins)
+        return VoiceDescription(
+            *(model.sample_rate, model.voices, model.sets_pace, self.revision, self.origins, model.min_token_seconds)
+        )
 
 
 class SpokenTexts:

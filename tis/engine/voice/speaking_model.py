@@ -25,13 +25,13 @@ class SpeakingModel(Protocol):
         ...
 
     @property
-    def is_one_pass(self) -> bool:
-        """A sentence is one forward pass, whose length has a bound: one that takes long hangs."""
+    def max_chars(self) -> int:
+        """Of a sentence."""
         ...
 
     @property
-    def max_chars(self) -> int:
-        """Of a sentence."""
+    def min_token_seconds(self) -> float:
+        """How short the sound of a token is at least, at any pace; 0 if that depends on more than the text."""
         ...
 
     def num_tokens(self, text: str) -> int:

@@ -15,6 +15,7 @@ class VoiceDescription:
     sets_pace: bool  # it speaks faster and slower itself
     revision: str
     origins: Mapping[str, str]  # of each voice: the same text has other sound if another stands here
+    min_token_seconds: float = 0.0  # of sound, at any speed; 0: nobody knows
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tis.engine.errors import LoadFailed
+from tis.engine.voice.romanised_texts import RomanisedTexts
 from tis.engine.voice.speaking_model import MAX_SENTENCE_SECONDS, ReadWeights
 from tis.errors import BadRequest
 
@@ -15,7 +16,6 @@ _ONLY_VOICE = "default"
 
 class VitsVoice:
     sets_pace = True
-    is_one_pass = True
     max_chars = _MAX_CHARS
 
     def __init__(self, model: Any, tokenizer: Any, named: Mapping[str, str | int]) -> None:
@@ -26,6 +26,7 @@ class VitsVoice:
         self._speakers = _speakers_of(config.num_speakers, named)
         self.voices = tuple(self._speakers)
         self._frame_seconds = math.prod(config.upsample_rates) / config.sampling_rate
+        self.min_token_seconds = self._frame_seconds
         self._rate = float(config.speaking_rate)
         model.duration_predictor.register_forward_hook(self._refuse_endless)
 
@@ -78,4 +79,5 @@ def read_vits(transformers: Any, folder: Path, read: ReadWeights, named: Mapping
     for package, is_missing in needed.items():
         if is_missing:
             raise LoadFailed(f"The tokenizer of this VITS needs the package {package}: pip install {package}.")
-    return VitsVoice(read(transformers.VitsModel), tokenizer, named)
+    model = read(transformers.VitsModel)
+    return VitsVoice(model, RomanisedTexts(tokenizer) if tokenizer.is_uroman else tokenizer, named)

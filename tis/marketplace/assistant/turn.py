@@ -76,6 +76,7 @@ class TurnDatabase(Protocol):
 
 class AssistantTurn:
     attachments: Mapping[str, bytes] = {}
+    traceparent = ""
     may_be_repeated = True
     summary = b"{}"
 

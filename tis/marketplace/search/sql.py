@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from tis.database.database import READ_MEMO
+from tis.database.statement_spans import statement_span
 
 SqlValues = Mapping[str, Any]
 MAX_PRODUCT_ID = "SELECT max(product_id) FROM product_search"
@@ -47,7 +48,8 @@ def _execute(connection: Connection, sql: str, values: Any, *, is_many: bool) ->
     statement = _in_driver_style(sql, connection.dialect.paramstyle)
     cursor = connection.connection.cursor()
     try:
-        (cursor.executemany if is_many else cursor.execute)(statement, values)
+        with statement_span(connection, sql, len(values) if is_many else None):
+            (cursor.executemany if is_many else cursor.execute)(statement, values)
         return cursor.fetchall() if cursor.description and not is_many else ()
     except driver.Error as error:
         # Converted as SQLAlchemy does: `Database` classifies these errors, and the pool must discard a lost connection.

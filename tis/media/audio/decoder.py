@@ -91,21 +91,27 @@ class SoundDecoder:
             self._program, sound_limits, self._threads, ticket, param, self._opened, is_counted=is_counted
         )
         try:
-            seconds = await sound.begin(data)
+            await sound.begin(data)
             if is_counted:
-                await ticket.take("sound_seconds", math.ceil(seconds))
+                await ticket.take("sound_seconds", math.ceil(sound.expected_seconds))
         except BaseException:
             sound.close()
             raise
         return sound
 
-    async def whole(self, data: bytes, max_seconds: float, ticket: Ticket, param: str) -> Any:
-        """All samples of a file, at the rate of sounds in messages."""
+    async def whole(
+        self, data: bytes, max_seconds: float, ticket: Ticket, param: str, on_length: Callable[[float], None]
+    ) -> Any:
+        """All samples of a file, at the rate of sounds in messages.
+
+        `on_length` gets the seconds that the file says that it has, before anything is decoded.
+        """
         import numpy as np
 
         wanted = SoundWanted(self._limits.sound_rate, _READ_SECONDS, None, max_seconds=max_seconds)
         sound = await self.open(data, wanted, ticket, param)
         try:
+            on_length(sound.expected_seconds)
             parts = []
             while window := await sound.next():
                 parts.append(window.samples)
@@ -127,6 +133,7 @@ class OpenedSound:
     """The windows of one file, in order. One task asks for them."""
 
     seconds: float | None = None  # of the file, once its last window is read
+    expected_seconds = 0.0  # that the file says that it has
 
     def __init__(
         self,
@@ -151,8 +158,8 @@ class OpenedSound:
         self._is_open = True
         opened.add(self)
 
-    async def begin(self, data: bytes) -> float:
-        return await self._in_thread(lambda: self._start(data))
+    async def begin(self, data: bytes) -> None:
+        self.expected_seconds = await self._in_thread(lambda: self._start(data))
 
     async def next(self) -> SoundWindow | None:
         """None behind the last window. The process has ended then."""

@@ -14,8 +14,10 @@ from tis.openai_api.routes import (
     conversations,
     decisions,
     embeddings,
+    machine,
     model_control,
     models,
+    recent_requests,
     rerank,
     responses,
     server_info,
@@ -39,6 +41,8 @@ router.include_router(embeddings.router)
 router.include_router(rerank.router)
 router.include_router(server_info.router)
 router.include_router(usage.router)
+router.include_router(recent_requests.router)
+router.include_router(machine.router)
 
 aliases = APIRouter(tags=["OpenAI"])
 aliases.include_router(embeddings.aliases)

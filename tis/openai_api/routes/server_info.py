@@ -22,9 +22,9 @@ aliases = APIRouter()
 ModelQuery = Annotated[str | None, Query(max_length=512, description="one of several models")]
 
 
-@aliases.get("/version", responses=VERSION_RESPONSES)
+@aliases.get("/version", responses=VERSION_RESPONSES, dependencies=[DOCUMENTED_KEY])
 async def version() -> dict[str, str]:
-    """The version of this server. As for vLLM, it needs no key."""
+    """The version of this server, in the shape of vLLM."""
     return {"version": __version__}
 
 

@@ -1,0 +1,190 @@
+"""/status as its readers use it: answers and their traces, keys, loading and unloading, a server that dies."""
+
+import signal
+import threading
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visitor
+from tests.browser.page_watch import require_accessible
+from tests.browser.test_status_numbers import IDLE
+from tests.openai_api.test_chat import CHAT, said
+from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
+
+PACED = "echo?tokens_per_second=20"
+KEYS = ("sk-of-ani", "sk-of-budi")
+ADMIN_KEY = "sk-of-the-admin"
+REFUSED = "Failed to load resource: the server responded with a status of"
+NOT_THERE = "Failed to load resource: net::"
+LONG_TEXT = "laut " * 32  # a token for each letter: eight seconds
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with served(settings_with(model_repo_id=PACED)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Served]:
+    settings = settings_with(model_repo_id=PACED, models="demo", api_keys=KEYS, admin_key=ADMIN_KEY)
+    with served(settings) as server:
+        yield server
+
+
+def ask(url: str, text: str, key: str | None = None) -> threading.Thread:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    body = said(text, model=PACED)
+    asking = threading.Thread(target=lambda: httpx2.post(url + CHAT, json=body, headers=headers, timeout=60))
+    asking.start()
+    return asking
+
+
+def give_key(page: Page, name: str, key: str) -> None:
+    page.get_by_role("textbox", name=name).fill(key)
+    page.get_by_role("button", name="Use this key").click()
+
+
+def test_answers_are_seen_as_they_run_and_each_has_a_trace(visitor: Visitor, server: Served) -> None:
+    page = visitor.open(f"{server.url}/status")
+    page.locator(IDLE).wait_for()
+    asking = [ask(server.url, LONG_TEXT), ask(server.url, LONG_TEXT)]
+    expect(page.locator("[data-tile=running] .tile-value")).to_have_text("2")
+    expect(page.locator("h1:is([data-message=running], [data-message=late])")).to_be_visible()
+    speed = page.locator("[data-chart=tokens] [data-value=generated]")
+    expect(speed).not_to_have_text("0")
+    visitor.picture(page, "status-running")
+    for one in asking:
+        one.join()
+    row = page.locator("button.request-row").first
+    row.wait_for()
+    require_accessible(page)
+    row.click()
+    trace = page.get_by_role("dialog", name="POST /v1/chat/completions")
+    phases = trace.locator(".phase-list")
+    expect(phases).to_contain_text("Decode")
+    expect(trace.locator("[data-fact='status.completion.tokens'] dd")).to_have_text(str(len(LONG_TEXT)))
+    newest = httpx2.get(f"{server.url}/v1/requests/recent").json()["data"][0]
+    assert newest["id"] in trace.inner_text()
+    require_accessible(page)
+    visitor.picture(page, "status-trace")
+    page.keyboard.press("Escape")
+    expect(row).to_be_focused()
+    page.get_by_role("button", name="Tokens per second as a table", exact=True).click()
+    table = page.get_by_role("group", name="Tokens per second", exact=True).get_by_role("table")
+    assert any(float(cell) > 0 for cell in table.locator("td.number").all_inner_texts() if cell[0].isdigit())
+    require_accessible(page)
+    page.get_by_role("button", name="2 min").click()
+    page.reload()
+    expect(page.get_by_role("button", name="2 min")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_page_that_nobody_sees_asks_nothing(visitor: Visitor, server: Served) -> None:
+    page = visitor.open(f"{server.url}/status")
+    page.locator(IDLE).wait_for()
+    page.evaluate(
+        "Object.defineProperty(document, 'hidden', { value: true, configurable: true });"
+        "document.dispatchEvent(new Event('visibilitychange'));"
+    )
+    page.wait_for_timeout(500)  # what was asked before may still be answered
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(3000)
+    assert asked == []
+    with page.expect_request("**/metrics"):
+        page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'));")
+
+
+@pytest.mark.parametrize(
+    ("size", "theme", "locale"), [("phone", "dark", "id-ID"), ("phone", "light", "en-US"), ("desktop", "dark", "id-ID")]
+)
+def test_the_page_is_for_everybody(visitor: Visitor, server: Served, size: str, theme: str, locale: str) -> None:
+    ask(server.url, "satu dua tiga").join()
+    page = visitor.open(f"{server.url}/status", size, theme, locale)
+    page.locator(IDLE).wait_for()
+    page.locator("button.request-row").first.wait_for()
+    expect(
+        page.get_by_role("heading", name="Permintaan terbaru" if locale == "id-ID" else "Newest requests")
+    ).to_be_visible()
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, "the page scrolls sideways"
+    require_accessible(page)
+    visitor.picture(page, f"status-{size}-{theme}-{locale[:2]}")
+    page.locator("button.request-row").first.click()
+    page.get_by_role("dialog").wait_for()
+    require_accessible(page)
+    visitor.picture(page, f"status-trace-{size}-{theme}-{locale[:2]}")
+
+
+def test_keys_are_asked_for_and_models_loaded_with_that_of_the_admin(visitor: Visitor, guarded: Served) -> None:
+    visitor.expected = (REFUSED,)
+    ask(guarded.url, "satu dua", KEYS[1]).join()
+    page = visitor.open(f"{guarded.url}/status")
+    page.get_by_role("dialog", name="API key").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("Without a key this page cannot see: numbers and charts")).to_be_visible()
+    require_accessible(page)
+    visitor.picture(page, "status-locked")
+    page.get_by_role("button", name="Enter a key").click()
+    give_key(page, "API key", KEYS[0])
+    expect(page.locator("[data-key=env-2] [data-metric=requests]")).to_have_text("1")
+    expect(page.get_by_text("those of your key")).to_be_visible()
+    assert page.locator("button.request-row").count() == 0, "the requests of another key are seen"
+
+    model = page.locator("[data-model=demo]")
+    expect(model).to_contain_text("not loaded")
+    model.get_by_role("button", name="Load").click()
+    give_key(page, "Admin key", "sk-of-nobody")
+    expect(page.get_by_text("The server did not accept this key.")).to_be_visible()
+    give_key(page, "Admin key", ADMIN_KEY)
+    expect(model.locator("header .badge")).to_have_text("ready", timeout=180_000)
+    expect(page.locator("button.request-row", has_text="env-2").first).to_be_visible()
+
+    asking = ask(guarded.url, LONG_TEXT, KEYS[1])
+    echo = page.locator("[data-model^=echo]")
+    expect(echo.locator("[data-fact='status.running'] dd")).to_have_text("1")
+    echo.get_by_role("button", name="Unload").click()
+    page.get_by_role("dialog").get_by_role("button", name="Unload").click()
+    expect(echo.get_by_text("is answering somebody now")).to_be_visible()
+    require_accessible(page)
+    visitor.picture(page, "status-in-use")
+    asking.join()
+
+    model.get_by_role("button", name="Unload").click()
+    page.get_by_role("dialog").get_by_text("The next request for it loads it again").wait_for()
+    page.get_by_role("dialog").get_by_role("button", name="Unload").click()
+    expect(model.locator("header .badge")).to_have_text("not loaded", timeout=30_000)
+    states = {one["id"]: one["state"] for one in health_of(guarded)["models"]}
+    assert states["demo"] == "unloaded"
+
+
+def health_of(server: Served) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = httpx2.get(
+        f"{server.url}/health", headers={"Authorization": f"Bearer {KEYS[0]}"}
+    ).json()
+    return found
+
+
+def test_the_page_outlives_the_server_and_goes_on_with_the_next(visitor: Visitor) -> None:
+    visitor.expected = (NOT_THERE, REFUSED)
+    port = str(free_port())
+    with server_process(PORT=port, MODEL_REPO_ID=PACED) as process:
+        wait_until_live(process.url, 60)
+        ask(process.url, "satu dua tiga").join()
+        page = visitor.open(f"{process.url}/status")
+        page.locator(IDLE).wait_for()
+        page.locator("button.request-row").first.wait_for()
+        before = page.locator("[data-key=anonymous] [data-metric=requests]").inner_text()
+        process.popen.send_signal(signal.SIGKILL)
+        page.get_by_role("heading", name="The server does not answer").wait_for()
+        expect(page.locator(".picture")).to_have_class("picture stale")
+        assert page.locator("[data-key=anonymous] [data-metric=requests]").inner_text() == before == "1"
+        visitor.picture(page, "status-lost")
+    with server_process(PORT=port, MODEL_REPO_ID=PACED) as process:
+        wait_until_live(process.url, 60)
+        page.locator(IDLE).wait_for()
+        expect(page.locator("[data-key=anonymous] [data-metric=requests]")).to_have_text("0")
+        expect(page.locator(".picture")).to_have_class("picture")

@@ -1,0 +1,72 @@
+"""POST /pages/kill: the page of a demo may do it, and nobody else."""
+
+import httpx2
+import pytest
+
+from tests.serving import settings_with
+from tis.app import create_app
+from tis.settings import Settings
+
+OWN = {"origin": "http://127.0.0.1:3000"}
+
+
+class Kills:
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> None:
+        self.number += 1
+
+
+async def answer_to(settings: Settings, kills: Kills | None, headers: dict[str, str], client: str = "127.0.0.1") -> int:
+    transport = httpx2.ASGITransport(create_app(settings, kill=kills), client=(client, 50000))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:3000") as caller:
+        return (await caller.post("/pages/kill", headers=headers)).status_code
+
+
+@pytest.mark.anyio
+async def test_the_page_of_a_demo_kills_the_server() -> None:
+    kills = Kills()
+    assert await answer_to(settings_with(demo=True), kills, OWN) == 202
+    assert kills.number == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "http://127.0.0.1:5173"},  # another page of this computer, which CORS_ORIGINS lets call
+        {"origin": "https://stranger.example"},
+        {"origin": "null"},
+        OWN | {"x-forwarded-for": "203.0.113.9"},
+    ],
+)
+async def test_a_page_of_a_stranger_a_program_and_a_proxy_do_not(headers: dict[str, str]) -> None:
+    kills = Kills()
+    assert await answer_to(settings_with(demo=True), kills, headers) == 403
+    assert kills.number == 0
+
+
+@pytest.mark.anyio
+async def test_nobody_elsewhere_does() -> None:
+    kills = Kills()
+    assert await answer_to(settings_with(demo=True), kills, OWN, client="203.0.113.9") == 403
+    assert kills.number == 0
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "settings",
+    [settings_with(), settings_with(demo=True, host="0.0.0.0"), settings_with(demo=False)],
+    ids=["no demo", "open to the network", "turned off"],
+)
+async def test_there_is_no_such_route_but_in_a_demo_on_this_computer(settings: Settings) -> None:
+    kills = Kills()
+    assert await answer_to(settings, kills, OWN) in (404, 405)
+    assert kills.number == 0
+
+
+@pytest.mark.anyio
+async def test_a_server_that_nobody_would_start_again_has_no_button() -> None:
+    assert await answer_to(settings_with(demo=True), None, OWN) in (404, 405)

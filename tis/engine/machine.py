@@ -1,0 +1,171 @@
+"""What this machine has, what the engine uses of it, and what is slow and why: for `tis doctor` and GET /v1/machine."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+import psutil  # type: ignore[import-untyped]  # comes with accelerate
+
+from tis import __version__
+from tis.engine.kernels.build import library_path, why_not_here
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "fastapi", "uvicorn", "pydantic", "numpy", "av", "Pillow", "mcp")
+_FEATURES = ("avx2", "fma", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8")
+_GIB = 2**30
+
+Verdict = Literal["ok", "slow", "bad"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`code` and `values` say the same as `text`, for programs that say it in another language."""
+
+    about: str
+    verdict: Verdict
+    text: str
+    code: str | None = None
+    values: Mapping[str, str | float] = field(default_factory=dict)
+
+
+def findings_of_machine(*, threads_are_set: bool, with_torch: bool = True) -> Iterator[Finding]:
+    """Reads files. `threads_are_set`: somebody has set OMP_NUM_THREADS.
+
+    `with_torch`: imports torch to load the kernels; else they are judged by their file.
+    """
+    yield from _versions()
+    yield from _processor(cpu_flags(), available_cores(), os.cpu_count() or 1)
+    if not threads_are_set:
+        yield from _threads(container_cores(), os.cpu_count() or 1)
+    yield from _kernels(with_torch=with_torch)
+    free, limit = memory_bytes()
+    values = {"free": round(free / _GIB, 1), "limit": round(limit / _GIB, 1)}
+    yield Finding("memory", "ok", f"{values['free']:.1f} of {values['limit']:.1f} GiB available", "memory", values)
+    if (swapped := psutil.swap_memory().used) > _GIB:
+        amount = round(swapped / _GIB, 1)
+        yield Finding("memory", "slow", f"{amount:.1f} GiB are swapped out", "swapped", {"amount": amount})
+
+
+def _versions() -> Iterator[Finding]:
+    system = platform.platform()
+    values = {"server": __version__, "python": platform.python_version(), "system": system}
+    text = f"{values['server']}, Python {values['python']}, {system}"
+    yield Finding("server", "ok", text, "server", values)
+    known, missing = [], []
+    for name in _PACKAGES:
+        try:
+            known.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    yield Finding("packages", "ok", ", ".join(known), "packages", {"known": ", ".join(known)})
+    if missing:
+        names = ", ".join(missing)
+        text = f"not installed: {names}. pip install -r requirements.txt"
+        yield Finding("packages", "bad", text, "missing_packages", {"names": names})
+
+
+def cpu_flags(path: Path = Path("/proc/cpuinfo")) -> frozenset[str] | None:
+    """None where the system does not say."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((frozenset(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), None)
+
+
+def available_cores() -> float:
+    """Of those of the machine: the affinity of this process, and the quota of its container."""
+    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    return min(cores, container_cores() or cores)
+
+
+def container_cores(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float | None:
+    try:
+        quota, period = path.read_text(encoding="ascii").split()[:2]
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _processor(flags: frozenset[str] | None, cores: float, of_machine: int) -> Iterator[Finding]:
+    machine = platform.machine()
+    if flags is not None:
+        has = ", ".join(name for name in _FEATURES if name in flags)
+        if "avx2" in flags:
+            values = {"machine": machine, "features": has}
+            yield Finding("processor", "ok", f"{machine} with {has}", "features", values)
+        else:
+            text = f"{machine} without AVX2: the C kernels run as plain code"
+            yield Finding("processor", "slow", text, "no_avx2", {"machine": machine})
+        if "avx2" in flags and "avx512f" not in flags:
+            text = "no AVX-512: large prompts take about twice as long as with it"
+            yield Finding("processor", "slow", text, "no_avx512")
+        elif "avx512f" in flags and not {"avx512_bf16", "amx_bf16"} & flags:
+            text = "no bfloat16 instructions: bfloat16 weights are widened to float32"
+            yield Finding("processor", "slow", text, "no_bfloat16")
+    text = f"{cores:g} of {of_machine} cores"
+    counts: dict[str, str | float] = {"cores": f"{cores:g}", "of": of_machine}
+    if cores < 2:
+        yield Finding("cores", "slow", f"{text}: model and server share one", "one_core", counts)
+    else:
+        yield Finding("cores", "ok", text, "cores", counts)
+
+
+def _threads(quota: float | None, of_machine: int) -> Iterator[Finding]:
+    if quota and quota < of_machine:
+        best = max(1, int(quota))
+        text = f"the container gets {quota:g}, and torch sees all: set OMP_NUM_THREADS={best}"
+        yield Finding("cores", "slow", text, "too_many_threads", {"quota": f"{quota:g}", "best": best})
+
+
+def _kernels(*, with_torch: bool) -> Iterator[Finding]:
+    if why := why_not_here():
+        yield Finding("kernels", "slow", f"off: {why}", "kernels_not_here", {"system": sys.platform})
+    elif not library_path().exists():
+        text = "not built: torch computes all. `make setup` builds them with a C compiler"
+        yield Finding("kernels", "slow", text, "kernels_not_built")
+    elif not with_torch:
+        yield Finding("kernels", "ok", "C kernels, which the first model loads", "kernels_later")
+    else:
+        from tis.engine.kernels.native import native_kernels
+
+        if kernels := native_kernels():
+            yield Finding("kernels", "ok", f"C kernels for {kernels.isa}", "kernels", {"isa": kernels.isa})
+        else:
+            name = library_path().name
+            yield Finding("kernels", "slow", f"{name} does not suit: `make setup` builds it anew", "kernels_unfit")
+
+
+def findings_of_accelerators() -> Iterator[Finding]:
+    """Imports torch."""
+    from tis.engine.accelerators import accelerators
+
+    found = accelerators()
+    for one in found:
+        free, total = f"{one.free_bytes / _GIB:.1f}", f"{one.total_bytes / _GIB:.1f}"
+        values = {"name": one.name, "free": free, "total": total}
+        yield Finding("gpu", "ok", f"{one.name}, {free} of {total} GiB free", "gpu", values)
+    if not found and shutil.which("nvidia-smi"):
+        text = "nvidia-smi is here, but this torch is built without CUDA: docs/install.md"
+        yield Finding("gpu", "slow", text, "gpu_without_cuda")
+    elif not found:
+        yield Finding("gpu", "slow", "none: models compute on the processor", "no_gpu")
+
+
+def memory_bytes() -> tuple[int, int]:
+    """What is available, and the most that there is: of the machine, or of the container."""
+    memory = psutil.virtual_memory()
+    limit = min(container_bytes() or memory.total, memory.total)
+    return min(memory.available, limit), limit
+
+
+def container_bytes(path: Path = Path("/sys/fs/cgroup/memory.max")) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None

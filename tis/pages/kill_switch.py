@@ -1,0 +1,52 @@
+"""POST /pages/kill: the chat page of a demo really kills the server, which its parent starts again.
+
+The route exists with DEMO=1, on a server that listens on loopback only and that has a parent, and nowhere else. A
+program of this computer could end the process anyway; so what is kept out is the web page of a stranger.
+"""
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import JSONResponse
+from starlette.background import BackgroundTask
+from starlette.datastructures import Headers
+
+from tis.errors import Forbidden
+from tis.network.addresses import is_loopback
+
+router = APIRouter(include_in_schema=False)
+
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
+
+
+class KillSwitch:
+    """`kill` ends the process so that its parent starts it again; None where that cannot be."""
+
+    def __init__(self, kill: Callable[[], None] | None) -> None:
+        self._kill = kill
+
+    @property
+    def exists(self) -> bool:
+        return self._kill is not None
+
+    def pull(self) -> None:
+        if self._kill:
+            self._kill()
+
+
+@router.post("/pages/kill")
+async def kill_the_server(request: Request) -> JSONResponse:
+    switch: KillSwitch = request.app.state.kill_switch
+    if not switch.exists:
+        raise HTTPException(404)
+    _require_own_page(request)
+    return JSONResponse({"killed": True}, status_code=202, background=BackgroundTask(switch.pull))
+
+
+def _require_own_page(request: Request) -> None:
+    """A browser names the page that sends a POST, and no page can make it name another one."""
+    headers: Headers = request.headers
+    own = f"{request.url.scheme}://{headers.get('host', '')}"
+    is_here = request.client is not None and is_loopback(request.client.host)
+    if not is_here or headers.get("origin") != own or any(name in headers for name in _FORWARDED):
+        raise Forbidden("Only the chat page of this server may do that, on this computer.")
