@@ -5,10 +5,8 @@ const OF_THE_PAGE = ["session_id", "stream", "stream_options"];
 /** Parameters of OpenAI's clients; Python's refuses others unless they are in `extra_body`. */
 const OPENAI_CHAT = "model messages temperature top_p max_tokens seed presence_penalty frequency_penalty reasoning_effort response_format logprobs top_logprobs tools".split(" ");
 const OPENAI_RESPONSES = "model input instructions temperature top_p max_output_tokens reasoning text include top_logprobs tools".split(" ");
-const LANGUAGES = { curl: "bash", python: "python", javascript: "javascript" };
 
-export const SAMPLES = Object.keys(LANGUAGES);
-export const highlightOf = (name) => LANGUAGES[name];
+export const SAMPLES = ["curl", "python", "javascript"];
 
 /** `base` ends in "/v1". Keys are placeholders. OpenAI's clients demand a model: `model` is that of a request without one. */
 export function sampleOf(name, request, base, { needsKey = false, model = "default" } = {}) {
