@@ -27,7 +27,7 @@ export function Chart({ name, title, about, series, format, points, minutes, top
       watch.disconnect();
       loading ??= import("../vendor/uplot.js");
       const { default: UPlot } = await loading;
-      if (isGone) return;
+      if (isGone || !box.current) return; // an effect ends after its element is gone
       made = makePlot(UPlot, box.current, { series, format, top, most, steps, onCursor: setCursor });
       setPlot(made);
     });
