@@ -59,7 +59,7 @@ def _raw() -> dict[str, tuple[tuple[int, ...], bytes]]:
         "Redis": ((400, 505), b"*1\r\n$8\r\nFLUSHALL\r\n\r\n"),
         "CONNECT": ((400, 404, 405), b"CONNECT $host:22 HTTP/1.1\r\nHost: $host\r\n\r\n"),
         "TRACE": ((400, 405), b"TRACE /live HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n"),
-        "a star": ((400, 404, 405), b"OPTIONS * HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n"),
+        "a star": ((400, 401, 404, 405), b"OPTIONS * HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n"),
         "a method of 1 MB": ((400, 431), b"A" * 1_000_000 + b" / HTTP/1.1\r\nHost: $host\r\n\r\n"),
         "a small method": ((400, 405), b"get /live HTTP/1.1\r\nHost: $host\r\n\r\n"),
         "two lengths": ((400,), _HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"),
