@@ -20,7 +20,7 @@ _HEAD = """\
 # Endpoints
 
 This page is generated: `python scripts/write_endpoints.py` writes it from the app and from `docs/fields`. A running
-server shows the endpoints with parameters, schemas and examples at `/docs` (`/` redirects there), and as
+server shows the endpoints with parameters, schemas and examples at `/docs`, and as
 `/openapi.json` and `/openapi.yaml`. What it does with each field of a request stands [at the end](#fields-of-requests).
 """
 _TITLES = {
