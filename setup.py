@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: catalogue and pages lie beside the package in a checkout, inside of it once installed.
+"""What pyproject.toml cannot say: catalogue and pages lie beside the package in a checkout, inside it once installed.
 
 The native kernels are compiled where there is a C compiler; the package works without them.
 """
