@@ -295,7 +295,7 @@ def test_a_client_that_leaves_ends_the_speech(
         time.sleep(0.01)
     num_spoken = len(spoken_texts)
     assert http.post(PATH, json=body(input="Halo.")).status_code == 200  # behind all that waited for the model
-    assert spoken_texts[num_spoken:] == ["Halo."] and num_spoken < 50  # of seventy sentences
+    assert spoken_texts[num_spoken:] == ["Halo."] and num_spoken < 20  # of twenty-four sentences
     slow.remove()
 
 

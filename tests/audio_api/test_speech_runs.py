@@ -26,6 +26,7 @@ from tis.engine.errors import GenerationInterrupted
 from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
 from tis.errors import BadRequest
 from tis.media.audio.protocol import CutRules
+from tis.observability.spans import NO_TRACER
 from tis.streaming.source import Block
 
 RATE = 16_000
@@ -75,6 +76,7 @@ class _Services:
     def __init__(self, engine: HummingEngine) -> None:
         self.engine = engine
         self.admission = Admission(AdmissionLimits())
+        self.tracer = NO_TRACER
 
 
 def blocks_of(run: SpeechRun | InterruptedAnswer) -> list[Block]:

@@ -136,5 +136,5 @@ def test_promtool_accepts(server: Process, check: tuple[object, ...]) -> None:
 def test_the_rules_are_loaded_and_a_quiet_server_raises_no_alert(prometheus: str) -> None:
     groups = httpx2.get(f"{prometheus}/api/v1/rules").json()["data"]["groups"]
     rules = {rule["name"]: rule for group in groups for rule in group["rules"]}
-    assert len(rules) == 10
+    assert len(rules) == 11
     until(lambda: not ask(prometheus, 'ALERTS{alertstate="firing"}'))

@@ -40,11 +40,12 @@ async def test_the_page_of_a_demo_kills_the_server() -> None:
         {"origin": "https://stranger.example"},
         {"origin": "null"},
         OWN | {"x-forwarded-for": "203.0.113.9"},
+        {"origin": "http://stranger.example", "host": "stranger.example"},  # a name that resolves to this computer
     ],
 )
 async def test_a_page_of_a_stranger_a_program_and_a_proxy_do_not(headers: dict[str, str]) -> None:
     kills = Kills()
-    assert await answer_to(settings_with(demo=True), kills, headers) == 403
+    assert await answer_to(settings_with(demo=True, allowed_hosts="*"), kills, headers) == 403
     assert kills.number == 0
 
 

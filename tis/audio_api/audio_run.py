@@ -125,8 +125,12 @@ class AudioRun(ABC):
         yield self.end(cancelled=cancelled)
 
     def _goes_on(self, ticket: Ticket) -> None:
-        """A resumed run is where its readers are: what it makes from here on is metered."""
+        """A resumed run is where its readers are."""
         self.is_waiting_to_resume = False
+        self._meter(ticket)
+
+    def _meter(self, ticket: Ticket) -> None:
+        """What a resumed run makes from here on counts for its key."""
         self._services.admission.meter_resumed(ticket, self._caller)
 
 

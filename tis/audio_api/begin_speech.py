@@ -129,7 +129,8 @@ class SpeechAnswer:
             work.end(gone)
             return Response(status_code=CLIENT_CLOSED_REQUEST)
         except BaseException as fault:
-            work.end(fault)
+            is_fault_of_client = isinstance(fault, ServiceError) and fault.status < 500
+            work.end(None if is_fault_of_client else fault)
             raise
         ahead = SoundAhead(first, _until_end(parts, work.span), self._ticket, self._audio.slow_reader_seconds)
         return SoundFile(self._audio.running_files, ahead, MEDIA_TYPES[self._body.response_format])

@@ -60,9 +60,10 @@ class SpeechRun(AudioRun):
         log, made = self._log, hashlib.blake2b(digest_size=16)
         left = log.num_bytes
         if not left:
-            self._goes_on(ticket)
+            self._meter(ticket)
         async for part in parts:
             if not left:
+                self.is_waiting_to_resume = False
                 yield part
                 continue
             made.update(part.data)

@@ -83,12 +83,16 @@ class Run:
         if prepared:
             engine = services.engine
             listed = [prepared, *more_prompts]
-            with self._trace.inside():
-                self._answer = (
-                    engine.submit_list(listed, ticket=ticket)
-                    if more_prompts
-                    else engine.submit(prepared, ticket=ticket)
-                )
+            try:
+                with self._trace.inside():
+                    self._answer = (
+                        engine.submit_list(listed, ticket=ticket)
+                        if more_prompts
+                        else engine.submit(prepared, ticket=ticket)
+                    )
+            except BaseException as fault:
+                self._trace.end(self._log, fault)
+                raise
 
     def hold_ticket(self) -> None:
         """The turn of the run has begun: its events will be read to their end."""

@@ -106,10 +106,17 @@ def _write(path: Path, entries: Sequence[KeyEntry]) -> None:
     write_entries(path, entries)
     if was_for_everybody:
         print(  # noqa: T201
-            f"Everybody could read {path}; now {path.resolve().owner()} alone can. A server of another user cannot "
+            f"Everybody could read {path}; now {_owner_of(path)} alone can. A server of another user cannot "
             "read it, and keeps the keys that it has, until you give the file to that user (chown).",
             file=sys.stderr,
         )
+
+
+def _owner_of(path: Path) -> str:
+    try:
+        return path.resolve().owner()
+    except KeyError:  # a container may run as a user without a name
+        return f"user {path.stat().st_uid}"
 
 
 def _list(path: Path, parsed: argparse.Namespace) -> None:

@@ -76,12 +76,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(arguments: Sequence[str] | None) -> None:
-    from tis.cli.restart import NO_RESTART, obey_parent, run_with_restarts
+    from tis.cli.restart import CAN_SHOW_A_KILL, NO_RESTART, obey_parent, run_with_restarts
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["serve"] and NO_RESTART not in given:
         sys.exit(run_with_restarts(given))
-    has_parent = obey_parent()
+    can_be_killed = obey_parent() and CAN_SHOW_A_KILL
     with without_collections():
         from tis.cli import backup, bench, chat, doctor, download, keys, models, seed, serve, top
 
@@ -91,7 +91,7 @@ def _run(arguments: Sequence[str] | None) -> None:
         commands.print_help()
         sys.exit(2)
     on_servers = {
-        "serve": serve.run_as_child if has_parent else serve.run,
+        "serve": serve.run_as_child if can_be_killed else serve.run,
         "chat": chat.run,
         "top": top.run,
         "bench": bench.run,

@@ -24,6 +24,7 @@ _MAX_PAUSE_SECONDS = 60.0
 _HAS_PARENT = "TIS_HAS_PARENT"
 _STOP = b"T"
 _KILL_IS_A_SHOW = getattr(signal, "SIGUSR1", None)
+CAN_SHOW_A_KILL = _KILL_IS_A_SHOW is not None
 # systemd signals parent and server at the same time: the server should not count that twice.
 _OWN_SIGNAL_SECONDS = 0.2
 

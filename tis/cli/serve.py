@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dotenv import dotenv_values
@@ -90,9 +91,10 @@ def prepare_process() -> None:
 
 def _pass_on_telemetry_variables() -> None:
     """OpenTelemetry's SDK reads the environment alone: what .env has for it goes there."""
-    for name, value in dotenv_values(".env").items():
-        if name.startswith("OTEL_") and value:
-            os.environ.setdefault(name, value)
+    with suppress(OSError, UnicodeDecodeError):  # Settings say what is wrong with the file
+        for name, value in dotenv_values(".env").items():
+            if name.startswith("OTEL_") and value:
+                os.environ.setdefault(name, value)
 
 
 def serve(settings: Settings, kill: Callable[[], None] | None = None) -> None:

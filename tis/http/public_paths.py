@@ -7,6 +7,7 @@ _PATHS = frozenset({"/", "/status", "/redoc", "/live", "/ready", "/health", OLLA
 # The marketplace has accounts and tokens of its own (`MARKETPLACE_AUTH`), also for its tools.
 _OWN_POLICY = ("/api", MCP_PATH)
 _FILES_OF_PAGES = "/pages/"
+_KILL = "/pages/kill"
 METRICS_PATH = "/metrics"
 _PAGES = frozenset({"/docs", "/openapi.json", "/openapi.yaml", METRICS_PATH})
 
@@ -14,7 +15,7 @@ _PAGES = frozenset({"/docs", "/openapi.json", "/openapi.yaml", METRICS_PATH})
 def is_public(path: str) -> bool:
     return (
         path in _PATHS
-        or path.startswith(_FILES_OF_PAGES)
+        or (path.startswith(_FILES_OF_PAGES) and path != _KILL)
         or any(path == prefix or path.startswith(f"{prefix}/") for prefix in _OWN_POLICY)
     )
 

@@ -12,6 +12,8 @@ from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
 
 from tis.errors import Forbidden
+from tis.http.hosts import host_name
+from tis.http.origins import LOCAL_HOSTS
 from tis.network.addresses import is_loopback
 
 router = APIRouter(include_in_schema=False)
@@ -47,6 +49,8 @@ def _require_own_page(request: Request) -> None:
     """A browser names the page that sends a POST, and no page can make it name another one."""
     headers: Headers = request.headers
     own = f"{request.url.scheme}://{headers.get('host', '')}"
-    is_here = request.client is not None and is_loopback(request.client.host)
+    # The name, too: a stranger's own name that resolves to this computer is of the same origin as the server.
+    is_local_name = host_name(headers.get("host", "")) in LOCAL_HOSTS
+    is_here = request.client is not None and is_loopback(request.client.host) and is_local_name
     if not is_here or headers.get("origin") != own or any(name in headers for name in _FORWARDED):
         raise Forbidden("Only the chat page of this server may do that, on this computer.")

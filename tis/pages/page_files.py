@@ -1,10 +1,12 @@
 """What the routes of the pages share: the files, read once, and the headers that keep a page to this server."""
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 
 from starlette.concurrency import run_in_threadpool
 
+from tis.http.documents import Document
 from tis.pages.web_files import WebFiles, read_web_files
 
 # Trusted Types: DOMPurify alone makes HTML of text. Blobs are pictures and sounds that a client attaches.
@@ -18,7 +20,7 @@ _POLICY = (
 class PageFiles:
     def __init__(self, frame_ancestors: Sequence[str], in_development: bool, can_be_killed: bool) -> None:
         self.in_development = in_development
-        self.marks = "tis-can-be-killed" if can_be_killed else ""
+        self._marks = "tis-can-be-killed" if can_be_killed else ""
         self.headers = {
             "Cache-Control": "no-cache",
             "Content-Security-Policy": _POLICY + (" ".join(frame_ancestors) or "'none'"),
@@ -28,14 +30,29 @@ class PageFiles:
             "X-Content-Type-Options": "nosniff",
         }
         self._files: WebFiles | None = None
+        self._pages: dict[str, Document] = {}
         self._reading = asyncio.Lock()
 
-    async def files(self, *, for_page: bool = False) -> WebFiles:
-        """In development a page reads the folder anew; what it loads comes from the same reading."""
+    async def files(self) -> WebFiles:
         async with self._reading:
-            if self._files is None or (self.in_development and for_page):
-                self._files = await run_in_threadpool(_read_and_compress)
-            return self._files
+            return await self._read()
+
+    async def page(self, name: str, depth: int = 0) -> Document:
+        """Made once. In development it reads the folder anew, and what the page loads comes from the same reading."""
+        async with self._reading:
+            if self.in_development:
+                self._files = None
+                self._pages.clear()
+            files = await self._read()
+            if name not in self._pages:
+                body = await run_in_threadpool(files.page, name, depth, self._marks)
+                self._pages[name] = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+            return self._pages[name]
+
+    async def _read(self) -> WebFiles:
+        if self._files is None:
+            self._files = await run_in_threadpool(_read_and_compress)
+        return self._files
 
 
 def _read_and_compress() -> WebFiles:

@@ -1,11 +1,9 @@
 """/ (chat), /status, /pages/styles and the files that they load."""
 
-import hashlib
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
 
-from tis.http.documents import Document
 from tis.pages.page_files import PageFiles
 from tis.pages.web_files import WebFile
 
@@ -58,9 +56,7 @@ async def asset(
 
 
 async def _page(request: Request, pages: PageFiles, name: str, depth: int = 0) -> Response:
-    files = await pages.files(for_page=True)
-    body = files.page(name, depth, pages.marks)
-    document = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    document = await pages.page(name, depth)
     return document.response_to(request, pages.headers | {"Content-Type": "text/html; charset=utf-8"})
 
 

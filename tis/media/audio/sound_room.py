@@ -13,7 +13,7 @@ _MIN_BYTES_PER_SECOND, _MIN_RIFF_BYTES_PER_SECOND = 500, 4000
 class SoundRoom:
     """At first what files of their size may have, then what each says of itself, in the end what it has.
 
-    The ticket waits for the first alone: a file that has more takes it at once, up to the most of a request.
+    The ticket waits for the first alone: a file that has more takes it at once, or is refused where there is no room.
     """
 
     def __init__(self, files: Sequence[bytes], sample_rate: int, most: int, ticket: Ticket) -> None:
@@ -37,7 +37,7 @@ class SoundRoom:
         self._sizes[number] = round(seconds * self._second)
         wanted = self._num_other_bytes + self.num_bytes
         if (more := wanted - self._ticket.held("decoded_bytes")) > 0:
-            self._ticket.take_now("decoded_bytes", more, is_resumed=True)
+            self._ticket.take_now("decoded_bytes", more)
         self._ticket.keep("decoded_bytes", wanted)
 
 
