@@ -53,7 +53,11 @@ def test_stop_again_edit_and_branch(visitor: Visitor, server: Served) -> None:
     page.get_by_role("button", name="Continue").click()
     expect(chat.answer).to_have_attribute("aria-busy", "true")
     chat.until_done()
-    assert chat.text.inner_text().startswith(stopped)
+    whole = chat.text.inner_text()
+    assert whole.startswith(stopped)
+    page.reload()
+    chat.until_text("A sentence")
+    assert chat.text.inner_text() == whole, "what grew on the page is what is stored"
 
     page.get_by_role("button", name="Answer again").click()
     chat.until_text("A sentence")

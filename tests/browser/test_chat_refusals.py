@@ -71,3 +71,12 @@ def test_a_wrong_request_is_explained(visitor: Visitor, server: Served) -> None:
     chat.page.get_by_role("button", name="Try again").click()
     chat.until_done()
     expect(chat.text).to_have_text(_LINE.strip())
+
+
+def test_an_answer_that_has_not_begun_is_stopped(visitor: Visitor, server: Served) -> None:
+    chat = ChatPage(visitor.open(server.url))
+    chat.page.route("**/v1/chat/completions", lambda route: None)  # as long as a model is loaded
+    chat.send("Halo")
+    chat.page.get_by_role("button", name="Stop", exact=True).click()
+    chat.until_done()
+    expect(chat.answer).to_contain_text("Stopped")

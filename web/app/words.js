@@ -47,11 +47,12 @@ export function formatBytes(bytes) {
 }
 
 /** Seconds as people say them: "0.35 s", "12 s", "3 min 20 s", "2 h 5 min". */
-export function formatSeconds(seconds) {
-  if (seconds < 10) return `${formatNumber(seconds, seconds < 1 ? 2 : 1)} s`;
-  if (seconds < 60) return `${formatNumber(seconds)} s`;
+export function formatSeconds(given) {
+  if (given < 9.95) return `${formatNumber(given, given < 1 ? 2 : 1)} s`;
+  const seconds = Math.round(given);
+  if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 

@@ -16,6 +16,7 @@ const HIDDEN_FRAME_MILLISECONDS = 400;
 const MAX_RUNS = 4;
 /** A question that never reached the server is not asked again by itself a day later. */
 const LONGEST_REQUEST = 3_600_000;
+const MAX_NAMING_MILLISECONDS = 20_000;
 
 /** Runs by the id of their message. */
 const runs = new Map();
@@ -86,16 +87,24 @@ export function resume(conversation, message) {
 }
 
 export function stop(message) {
-  return runs.get(message.id)?.run.stop();
+  const held = runs.get(message.id);
+  if (held) return held.run.stop();
+  // Nobody reads it here any more: it is over for the reader.
+  const next = { ...message, answer: { ...message.answer, status: "stopped", wait: null, endedAt: message.answer.endedAt ?? Date.now() } };
+  showMessage(next);
+  return saveMessage(next);
 }
 
 /** Answers that ran when the page was left, or that run in another tab: reads them on. */
 export function resumeRunning(conversation, messages) {
   for (const message of messages) {
     if (runs.has(message.id)) showMessage(runs.get(message.id).writer.message());
-    else if (isRunning(message.answer)) begin(conversation, message);
+    else if (isRunning(message.answer) && !isBegunElsewhere(message.answer)) begin(conversation, message, { isOwn: false });
   }
 }
+
+/** The tab that asked says what the response is called as soon as the server does. */
+const isBegunElsewhere = (answer) => answer.api === "responses" && !answer.responseId && Date.now() - answer.startedAt < MAX_NAMING_MILLISECONDS;
 
 function freshAnswer(conversation) {
   return newAnswer(usesResponses(conversation) ? "responses" : "chat", newId("s"));
@@ -107,7 +116,11 @@ function beginOnce(conversation, message) {
   if (isRunning(shown.answer)) begin(conversation, shown);
 }
 
-function begin(conversation, message) {
+/**
+ * A response has no id of ours, so a second request would be a second response, with calls of tools of its own: the tab
+ * where the user asked alone may send it (`isOwn`). Chats attach to the answer that their session has.
+ */
+function begin(conversation, message, { isOwn = true } = {}) {
   if (runs.has(message.id)) return;
   if (runs.size >= MAX_RUNS) leaveOldest();
   const answer = { ...message.answer };
@@ -115,7 +128,7 @@ function begin(conversation, message) {
   const isOld = Date.now() - answer.startedAt > LONGEST_REQUEST;
   const writer = new AnswerWriter(message, answer);
   const run = new AnswerRun(answer, {
-    requestOf: isOld ? null : () => requestOf(conversation, line, answer),
+    requestOf: isOld || (answer.api === "responses" && !isOwn) ? null : () => requestOf(conversation, line, answer),
     onChange: () => writer.change(),
     onEnd: () => {
       runs.delete(message.id);
@@ -179,7 +192,8 @@ class AnswerWriter {
       this.frame = document.hidden ? setTimeout(draw, HIDDEN_FRAME_MILLISECONDS) : requestAnimationFrame(draw);
       this.isFrame = !document.hidden;
     }
-    this.saveTimer ||= setTimeout(() => this.save(), SAVE_MILLISECONDS);
+    if (this.answer.responseId && this.answer.responseId !== this.announcedId) this.save();
+    else this.saveTimer ||= setTimeout(() => this.save(), SAVE_MILLISECONDS);
   }
 
   /** The message is deleted: nothing stores it again. */
@@ -191,7 +205,11 @@ class AnswerWriter {
     clearTimeout(this.saveTimer);
     this.saveTimer = 0;
     if (this.isForgotten) return;
+    const { responseId } = this.answer;
+    const isNews = responseId && responseId !== this.announcedId;
+    this.announcedId = responseId;
     await saveMessage(this.message()).catch(() => {});
+    if (isNews) announce({ conversationId: this.base.conversationId });
   }
 
   async finish() {

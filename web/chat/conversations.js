@@ -165,13 +165,17 @@ export async function selectMessage(message) {
   for (const listener of pathListeners) listener(conversation);
 }
 
+const blobsOf = (id) => messageOf(id).attachments.map((one) => one.blobId).filter(Boolean);
+
 /** Called with the ids of messages that are deleted. */
 export const messagesDeleted = new Set();
 
 export async function deleteMessage(message) {
   const ids = branchOf(tree.peek(), message.id);
   for (const listener of messagesDeleted) listener(ids);
-  const blobs = ids.flatMap((id) => messageOf(id).attachments.map((one) => one.blobId)).filter(Boolean);
+  // A question that was edited shares its pictures with the one before.
+  const left = new Set([...held.keys()].filter((id) => !ids.includes(id)).flatMap(blobsOf));
+  const blobs = ids.flatMap(blobsOf).filter((id) => !left.has(id));
   batch(() => {
     ids.forEach((id) => held.delete(id));
     revision.value += 1;
@@ -217,6 +221,9 @@ export async function addServerMessages(conversation, messages, serverItems) {
   await changeConversation(conversation.id, { serverItems });
 }
 
+/** The tab that asked learns first what a response is called. */
+const isSameAnswer = (shown, stored) => Boolean(shown) && shown.sessionId === stored?.sessionId && (shown.responseId ?? null) === (stored.responseId ?? shown.responseId ?? null);
+
 /** Another tab has changed something: reads it anew. Answers that grow here keep what they have. */
 onNews(async ({ conversationId }) => {
   const stored = await readOne("conversations", conversationId);
@@ -230,7 +237,7 @@ onNews(async ({ conversationId }) => {
     for (const message of messages) {
       const shown = held.get(message.id);
       if (!shown) held.set(message.id, signal(message));
-      else if (!shown.peek().answer || shown.peek().answer.sessionId !== message.answer?.sessionId) shown.value = message;
+      else if (!isSameAnswer(shown.peek().answer, message.answer)) shown.value = message;
     }
     revision.value += 1;
   });

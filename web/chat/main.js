@@ -23,9 +23,10 @@ effect(() => {
 
 effect(() => {
   tree.value;
+  const shown = path.value;
   if (!areMessagesLoaded.value) return;
   untracked(() => {
     const conversation = current.value;
-    if (conversation && conversations.value.includes(conversation)) resumeRunning(conversation, path.value.map(messageOf));
+    if (conversation && conversations.value.includes(conversation)) resumeRunning(conversation, shown.map(messageOf));
   });
 });

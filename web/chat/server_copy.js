@@ -9,7 +9,7 @@ import { isRunning } from "./answers/run_answer.js";
 import { addServerMessages, changeConversation, conversations, deleted, pathListeners, takeConversation } from "./conversations.js";
 import { chatRequestOf } from "./request.js";
 import { contentOf, messagesOf } from "./server_items.js";
-import { readMessagesOf, writeAll } from "./storage.js";
+import { readMessagesOf, readOne, writeAll } from "./storage.js";
 import { childrenOf, pathOf } from "./tree.js";
 
 const PAGE = 100;
@@ -52,7 +52,12 @@ export async function openFromServer(serverId) {
 }
 
 /** Takes what other browsers have added since. */
-export async function refresh(conversation) {
+export function refresh({ id }) {
+  return alone(id, async () => takeAdded(await stored(id)));
+}
+
+async function takeAdded(conversation) {
+  if (conversation?.place !== "server") return;
   const known = new Set((conversation.serverItems ?? []).map((one) => one.itemId));
   const items = await itemsOf(conversation.serverId);
   const added = items.filter((one) => !known.has(one.id));
@@ -103,12 +108,21 @@ async function push(conversation) {
   await changeConversation(conversation.id, { serverItems: kept });
 }
 
-/** One change at a time, or two would add the same. */
+/** One change at a time, in all tabs, or two would add the same. Where pages are not https there are no locks. */
 let pushing = Promise.resolve();
 
+function alone(id, work) {
+  if (navigator.locks) return navigator.locks.request(`tis-push-${id}`, work);
+  pushing = pushing.then(work, work);
+  return pushing;
+}
+
+/** As it is stored: another tab may have just changed it. */
+const stored = async (id) => (await readOne("conversations", id)) ?? find(id);
+
 function pushSoon(id) {
-  pushing = pushing.then(async () => {
-    const conversation = find(id);
+  return alone(id, async () => {
+    const conversation = await stored(id);
     if (conversation?.place !== "server") return;
     try {
       await push(conversation);
@@ -117,7 +131,6 @@ function pushSoon(id) {
       toast(t("chat.server.failed", { message: fault.message }), "circle-alert");
     }
   }).catch(() => {});
-  return pushing;
 }
 
 /** The server forgets conversations that nobody uses for long: this browser has a copy. */

@@ -6,6 +6,7 @@ const ENDS = { completed: "done", incomplete: "done", cancelled: "stopped", fail
 const MAX_ITEM_BYTES = 256 * 1024;
 
 export const responseReader = {
+  isNamedByServer: true,
   path: "v1/responses",
 
   /** The server names a response in its first event: without it there is nothing to come back to. */

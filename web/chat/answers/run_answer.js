@@ -15,6 +15,9 @@ const SILENCE_MILLISECONDS = 36_000;
 const CONNECT_MILLISECONDS = 15_000;
 const MOST_BUSY_TRIES = 30;
 const LONGEST_OUTAGE = 30 * 60_000;
+const ASLEEP_MILLISECONDS = 60_000;
+const STOP_TRIES = 20;
+const STOP_PAUSE = 1500;
 /** Statuses after which the same request may succeed: too many requests, a server that loads, ends or starts. */
 const PASSING = new Set([408, 429, 502, 503, 504]);
 
@@ -55,6 +58,7 @@ export class AnswerRun {
       const { until } = this.answer.wait;
       this.onChange();
       await wait(until - Date.now(), this.leaving.signal);
+      if (Date.now() - until > ASLEEP_MILLISECONDS) this.lostAt = Date.now(); // the sleep of a laptop is no outage
     }
   }
 
@@ -73,19 +77,33 @@ export class AnswerRun {
       this.leave();
       return this.end();
     }
-    try {
-      await call(this.reader.stopPath(answer), { method: "POST" });
-    } catch (fault) {
-      // What is not there any more, or cannot be reached, is stopped here.
-      if (!(fault instanceof ApiError)) throw fault;
+    if (!(await this.cancel())) {
+      // It is not there any more, cannot be reached, or has not begun: a request that waits may begin it after this.
       answer.status = "stopped";
-      // A request that has just left may begin the answer after this.
-      setTimeout(() => call(this.reader.stopPath(answer), { method: "POST", ask: false }).catch(() => {}), 1500);
+      this.cancelLater();
     }
     if (answer.status === "stopped" || answer.status === "reconnecting" || (answer.status === "waiting" && answer.wait)) {
       answer.status = "stopped";
       this.leave();
       this.end();
+    }
+  }
+
+  /** True if the server knows the answer. */
+  async cancel() {
+    try {
+      const said = await (await call(this.reader.stopPath(this.answer), { method: "POST", ask: false })).json();
+      return said.status !== "unknown";
+    } catch (fault) {
+      if (!(fault instanceof ApiError)) throw fault;
+      return false;
+    }
+  }
+
+  async cancelLater() {
+    for (let number = 0; number < STOP_TRIES; number++) {
+      await wait(STOP_PAUSE);
+      if (await this.cancel()) return;
     }
   }
 
@@ -127,7 +145,10 @@ export class AnswerRun {
     const { answer } = this;
     if (this.isBeginning) {
       const body = await this.requestOf();
-      return call(this.reader.path, { method: "POST", json: body, signal });
+      const response = await call(this.reader.path, { method: "POST", json: body, signal });
+      // The server names a response: sent again, the request would be another one, whose tools are called again.
+      if (this.reader.isNamedByServer) this.requestOf = null;
+      return response;
     }
     const path = this.reader.resumePath(answer);
     if (!path) throw new ApiError(404, "");
@@ -171,7 +192,9 @@ export class AnswerRun {
       this.requestOf = null;
       return this.lose("unreachable");
     }
-    return this.fail(fault.message, { 404: "session_lost", 410: "replay_gap" }[fault.status] ?? fault.code ?? `http_${fault.status}`, fault.status);
+    const isBeginning = answer.cursor < 0 && this.requestOf;
+    const lost = isBeginning ? null : { 404: "session_lost", 410: "replay_gap" }[fault.status];
+    return this.fail(fault.message, lost ?? fault.code ?? `http_${fault.status}`, fault.status);
   }
 
   lose(reason, retryAfter = null) {

@@ -109,7 +109,11 @@ export function Composer({ conversation, running, onSend, onStop }) {
       if (heard) insert(heard, start, end, before);
       else setError(t("mic.nothing"));
     } catch (fault) {
-      if (fault.name !== "AbortError") setError(t("mic.failed", { reason: fault.message }));
+      // What was said is not lost: it stays as a sound that one can have written down again.
+      if (fault.name !== "AbortError") {
+        setError(t("mic.failed", { reason: fault.message }));
+        add([blob instanceof File ? blob : new File([blob], name, { type: blob.type })]);
+      }
     }
     setMode("writing");
     setTimeout(() => field.current?.focus());

@@ -20,11 +20,13 @@ export class GrowingText {
     this.text = "";
     this.offset = 0;
     this.growing = null;
+    this.wasFinal = false;
   }
 
   update(given, isFinal) {
     const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
-    if (!text.startsWith(this.text)) this.reset();
+    // What was drawn as the end may go on after all, as when an answer that was cut continues.
+    if (this.wasFinal || !text.startsWith(this.text)) this.reset();
     this.text = text;
     const tokens = blocksOf(text.slice(this.offset));
     let last = tokens.length - 1;
@@ -33,7 +35,7 @@ export class GrowingText {
       if (at < last) this.finish(token);
       else if (at === last) this.show(token, isFinal);
     }
-    if (isFinal) this.growing = null;
+    this.wasFinal = isFinal;
   }
 
   /** A block that nothing changes any more. */

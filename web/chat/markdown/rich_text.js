@@ -29,6 +29,7 @@ function enlarge(event) {
 
 class PacedText {
   constructor(root) {
+    this.root = root;
     this.text = new GrowingText(root);
     this.next = 0;
     this.timer = 0;
@@ -43,7 +44,14 @@ class PacedText {
 
   draw(text, isFinal) {
     const start = performance.now();
-    this.text.update(text, isFinal);
+    try {
+      this.text.update(text, isFinal);
+    } catch (fault) {
+      // Nested without end, as small models repeat themselves: it is shown as it is.
+      if (!(fault instanceof RangeError)) throw fault;
+      this.text.reset();
+      this.root.textContent = text;
+    }
     const took = performance.now() - start;
     this.next = start + took / BUSY_PART;
     if (drawingTimes.length < MAX_KEPT_TIMES) drawingTimes.push(took);

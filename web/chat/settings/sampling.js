@@ -90,7 +90,7 @@ export async function defaultsOf(id) {
 /** What is wrong with a number that somebody typed: "whole", "range", or null. */
 export function faultOf(setting, text) {
   if (text.trim() === "") return null;
+  if (!/^-?\d{1,15}$/.test(text.trim())) return "whole"; // 2.000 is two thousand to some, and two to others
   const value = Number(text);
-  if (!Number.isInteger(value)) return "whole";
   return value < setting.min || value > setting.max ? "range" : null;
 }
