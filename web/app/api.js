@@ -2,6 +2,7 @@
 
 import { addressOf } from "./addresses.js";
 import { askForKey, keyOf } from "./keys.js";
+import { t } from "./words.js";
 
 export class ApiError extends Error {
   /** `status` is 0 while the server cannot be reached. */
@@ -49,7 +50,7 @@ async function reach(path, options) {
     return await fetch(addressOf(path), { cache: "no-store", credentials: "same-origin", ...options });
   } catch (fault) {
     if (fault.name === "AbortError") throw fault;
-    throw new ApiError(0, "The server cannot be reached.");
+    throw new ApiError(0, t("server.unreachable"));
   }
 }
 

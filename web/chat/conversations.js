@@ -231,9 +231,12 @@ onNews(async ({ conversationId }) => {
   conversations.value = stored ? [stored, ...others].sort((a, b) => b.updatedAt - a.updatedAt) : others;
   if (heldFor.peek() !== conversationId) return;
   const messages = await readMessagesOf(conversationId);
+  const ids = new Set(messages.map((one) => one.id));
+  const gone = [...held.keys()].filter((id) => !ids.has(id));
+  // An answer that is read here would store a message that was deleted there.
+  for (const listener of messagesDeleted) listener(gone);
   batch(() => {
-    const ids = new Set(messages.map((one) => one.id));
-    for (const id of held.keys()) if (!ids.has(id)) held.delete(id);
+    for (const id of gone) held.delete(id);
     for (const message of messages) {
       const shown = held.get(message.id);
       if (!shown) held.set(message.id, signal(message));

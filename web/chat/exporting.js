@@ -7,6 +7,7 @@ import { titleOf } from "./titles.js";
 
 export const MAX_IMPORT_BYTES = 32 * 2 ** 20;
 const MAX_MESSAGES = 5000;
+const MAX_DOCUMENTS = 20;
 const MAX_TEXT = 2 ** 21;
 const FORMAT = "tis-chat/1";
 
@@ -71,10 +72,20 @@ function messageOf(one, at, conversationId, ids) {
   if (one.parentId !== null && !ids.has(one.parentId)) throw new ImportError("chat.import.unknown");
   const made = {
     id: ids.get(one.id), conversationId, parentId: one.parentId === null ? null : ids.get(one.parentId), role: one.role,
-    createdAt: Number.isFinite(one.createdAt) ? one.createdAt : Date.now() + at, text: textOf(one.text), attachments: [], answer: null,
+    createdAt: Number.isFinite(one.createdAt) ? one.createdAt : Date.now() + at, text: textOf(one.text), attachments: documentsOf(one.attachments), answer: null,
   };
   if (one.role === "assistant") made.answer = answerOf(isObject(one.answer) ? one.answer : {}, made.text);
   return made;
+}
+
+/** Of attachments a file has the text of documents alone. */
+function documentsOf(attachments) {
+  if (!Array.isArray(attachments)) return [];
+  const documents = attachments.slice(0, MAX_DOCUMENTS).filter((one) => isObject(one) && one.kind === "document" && typeof one.text === "string");
+  return documents.map((one) => {
+    const text = textOf(one.text);
+    return { id: newId("att"), kind: "document", name: textOf(one.name, 200) || "text", type: "text/plain", bytes: text.length, text };
+  });
 }
 
 function answerOf(answer, text) {
@@ -88,7 +99,8 @@ function answerOf(answer, text) {
   };
 }
 
-function ofMarkdown(text) {
+function ofMarkdown(given) {
+  const text = given.replace(/\r\n?/g, "\n");
   const [, title = ""] = text.match(/^# (.*)\n/) ?? [];
   const parts = text.split(/^## (User|Assistant)\n/m).slice(1);
   if (parts.length < 2 || parts.length / 2 > MAX_MESSAGES) throw new ImportError("chat.import.messages");

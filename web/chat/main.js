@@ -2,14 +2,18 @@
 
 import { effect, html, render, untracked } from "../app/view.js";
 import { Overlays } from "../app/shell.js";
+import { t } from "../app/words.js";
+import { toast } from "../design/components.js";
 import { resumeRunning } from "./answering.js";
 import { ChatPage } from "./layout.js";
 import { refresh } from "./server_copy.js";
+import { storesInMemory } from "./storage.js";
 import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, tree } from "./conversations.js";
 
 render(html`<${ChatPage} /><${Overlays} />`, document.getElementById("app"));
 
 await loadConversations();
+if (storesInMemory()) toast(t("chat.storage.none"), "triangle-alert");
 
 effect(() => {
   if (isLoaded.value && current.value) untracked(loadMessages);

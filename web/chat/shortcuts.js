@@ -18,7 +18,7 @@ export function onShortcut(event, { openSidebar, stopRunning }) {
   } else if (isCommand && event.shiftKey && event.key.toLowerCase() === "o") {
     event.preventDefault();
     goTo("#/");
-  } else if (event.key === "Escape" && !event.defaultPrevented && !event.target.closest?.(".menu, .editor, .search")) {
+  } else if (event.key === "Escape" && !event.isComposing && !event.defaultPrevented && !event.target.closest?.(".menu, .editor, .search, .recording")) {
     if (stopRunning()) event.preventDefault();
   } else if (event.key === "ArrowUp" && !isCommand && !event.shiftKey && isEmptyComposer(event.target)) {
     event.preventDefault();

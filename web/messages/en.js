@@ -7,6 +7,7 @@ export default {
   copied: "Copied",
   save: "Save",
   "delete": "Delete",
+  "server.unreachable": "The server cannot be reached.",
   "skip.to.content": "Skip to the content",
 
   "page.home": "Transformers Inference Server, home",
@@ -683,6 +684,7 @@ export default {
   // Chat: the button of the demo
   "chat.kill": "Kill the server",
   "chat.kill.why": "Kill the server with SIGKILL, as a demonstration: it starts again, and the answer goes on",
+  "chat.storage.none": "This browser keeps nothing here: conversations end with the page. Export what you want to keep.",
   "chat.kill.story": "Tell me a short story.",
   "chat.kill.done": "The server was killed. Watch the answer go on.",
 };

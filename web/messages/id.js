@@ -7,6 +7,7 @@ export default {
   copied: "Tersalin",
   save: "Simpan",
   "delete": "Hapus",
+  "server.unreachable": "Server tidak dapat dihubungi.",
   "skip.to.content": "Langsung ke isi",
 
   "page.home": "Transformers Inference Server, beranda",
@@ -683,6 +684,7 @@ export default {
   // Chat: tombol demo
   "chat.kill": "Matikan server",
   "chat.kill.why": "Matikan server dengan SIGKILL sebagai peragaan: server hidup lagi, dan jawaban berlanjut",
+  "chat.storage.none": "Peramban ini tidak menyimpan apa pun di sini: obrolan hilang bersama halaman. Ekspor yang ingin Anda simpan.",
   "chat.kill.story": "Ceritakan sebuah cerita pendek.",
   "chat.kill.done": "Server dimatikan paksa. Perhatikan jawabannya berlanjut.",
 };
