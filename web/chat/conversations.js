@@ -13,6 +13,8 @@ const EMPTY_SETTINGS = {
   reasoning_effort: null, schema: null, logprobs: false, mcpServers: [],
 };
 
+const MAX_STORING_MILLISECONDS = 10_000;
+
 /** All conversations, the newest first. Objects are replaced, never changed. */
 export const conversations = signal([]);
 export const isLoaded = signal(false);
@@ -232,7 +234,8 @@ onNews(async ({ conversationId }) => {
   if (heldFor.peek() !== conversationId) return;
   const messages = await readMessagesOf(conversationId);
   const ids = new Set(messages.map((one) => one.id));
-  const gone = [...held.keys()].filter((id) => !ids.has(id));
+  // What was just asked here may not be stored yet.
+  const gone = [...held.keys()].filter((id) => !ids.has(id) && Date.now() - messageOf(id).createdAt > MAX_STORING_MILLISECONDS);
   // An answer that is read here would store a message that was deleted there.
   for (const listener of messagesDeleted) listener(gone);
   batch(() => {
