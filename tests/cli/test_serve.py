@@ -142,7 +142,7 @@ def test_with_no_eager_the_server_runs_even_if_the_model_does_not_exist(tmp_path
 def test_a_terminal_shows_a_banner_and_ctrl_c_is_one_line(tmp_path: Path) -> None:
     port = free_port()
     with on_a_terminal("serve", "echo", "--port", str(port), folder=tmp_path) as (process, terminal):
-        shown = read_until(terminal, "/docs\r\n")
+        shown = read_until(terminal, "status, docs\r\n")
         banner = shown[shown.index("Transformers Inference Server") :].splitlines()
         assert len(banner) <= 8 and f"pid {server_of(process.pid)}" in banner[0]
         assert "\x1b[3" in shown  # levels in colour
@@ -191,6 +191,6 @@ def test_an_env_file_that_is_not_utf_8_is_one_line(tmp_path: Path) -> None:
 def test_a_terminal_shows_a_bar_while_the_weights_are_read(tmp_path: Path) -> None:
     demo = str(REPOSITORY / "models" / "demo")
     with on_a_terminal("serve", demo, "--port", str(free_port()), folder=tmp_path) as (_, terminal):
-        shown = read_until(terminal, "/docs\r\n")
+        shown = read_until(terminal, "status, docs\r\n")
         assert re.search(r"reading the weights \[#+\.*\] +\d+%", shown)
         assert "\r\x1b[2K" in shown and "cpu, float32" in shown

@@ -53,10 +53,10 @@ class QuietExporter(SpanExporter):
 
 
 class _LastMessage(logging.Handler):
-    """What the exporter said last. It names the endpoint and the fault, which no request can influence."""
+    """What exporter and SDK said last. It names the endpoint and the fault, which no request can influence."""
 
     text = "no reason is known"
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.startswith("opentelemetry.exporter"):
+        if record.name.startswith(("opentelemetry.exporter", "opentelemetry.sdk")):
             self.text = " ".join(record.getMessage().split())[:_MAX_REASON_CHARS]
