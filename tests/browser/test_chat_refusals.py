@@ -50,6 +50,7 @@ def test_what_cannot_be_replayed_is_said_and_the_answer_is_kept(visitor: Visitor
     chat = ChatPage(visitor.open(server.url))
     chat.send(_LINE)
     chat.until_text("A line")
+    chat.page.wait_for_timeout(200)  # the first words are stored
     chat.page.route("**/v1/stream/**", _refuse(410, "replay_gap"))
     chat.page.reload()
     expect(chat.answer).to_contain_text("the part of this answer that is missing here")

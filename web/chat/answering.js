@@ -192,7 +192,8 @@ class AnswerWriter {
       this.frame = document.hidden ? setTimeout(draw, HIDDEN_FRAME_MILLISECONDS) : requestAnimationFrame(draw);
       this.isFrame = !document.hidden;
     }
-    if (this.answer.responseId && this.answer.responseId !== this.announcedId) this.save();
+    const isFirst = !this.hasSaved && this.answer.cursor >= 0; // a reload at the first word goes on behind it
+    if (isFirst || (this.answer.responseId && this.answer.responseId !== this.announcedId)) this.save();
     else this.saveTimer ||= setTimeout(() => this.save(), SAVE_MILLISECONDS);
   }
 
@@ -205,6 +206,7 @@ class AnswerWriter {
     clearTimeout(this.saveTimer);
     this.saveTimer = 0;
     if (this.isForgotten) return;
+    this.hasSaved = true;
     const { responseId } = this.answer;
     const isNews = responseId && responseId !== this.announcedId;
     this.announcedId = responseId;
