@@ -48,9 +48,10 @@ def test_the_page_waits_for_a_server_that_is_busy_or_not_ready(visitor: Visitor,
 def test_what_cannot_be_replayed_is_said_and_the_answer_is_kept(visitor: Visitor, server: Served) -> None:
     visitor.expected = ("Failed to load resource",)
     chat = ChatPage(visitor.open(server.url))
-    chat.send(_LINE)
+    line = _LINE * 6
+    chat.send(line)
     chat.until_text("A line")
-    chat.page.wait_for_timeout(200)  # the first words are stored
+    chat.page.wait_for_timeout(1200)  # an answer is stored about once a second
     chat.page.route("**/v1/stream/**", _refuse(410, "replay_gap"))
     chat.page.reload()
     expect(chat.answer).to_contain_text("the part of this answer that is missing here")
@@ -60,7 +61,7 @@ def test_what_cannot_be_replayed_is_said_and_the_answer_is_kept(visitor: Visitor
     chat.page.get_by_role("button", name="Try again").click()
     expect(chat.answer.locator(".branches")).to_contain_text("2 / 2")
     chat.until_done()
-    expect(chat.text).to_have_text(_LINE.strip())
+    expect(chat.text).to_have_text(line.strip())
 
 
 def test_a_wrong_request_is_explained(visitor: Visitor, server: Served) -> None:

@@ -192,7 +192,7 @@ class AnswerWriter {
       this.frame = document.hidden ? setTimeout(draw, HIDDEN_FRAME_MILLISECONDS) : requestAnimationFrame(draw);
       this.isFrame = !document.hidden;
     }
-    const isFirst = !this.hasSaved && this.answer.cursor >= 0; // a reload at the first word goes on behind it
+    const isFirst = !this.hasSaved && Boolean(this.answer.text || this.answer.reasoning); // a reload at the first word goes on behind it
     if (isFirst || (this.answer.responseId && this.answer.responseId !== this.announcedId)) this.save();
     else this.saveTimer ||= setTimeout(() => this.save(), SAVE_MILLISECONDS);
   }
