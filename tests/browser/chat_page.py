@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import urllib.request
 from typing import Any
 
@@ -50,6 +51,13 @@ class ChatPage:
         found = self.page.evaluate(_STORED)
         assert isinstance(found, dict)
         return found
+
+    def until_stored(self, text: str) -> None:
+        """The answer is stored as far as this text: a reload goes on behind it."""
+        end = time.monotonic() + 20
+        while not any(text in one["answer"]["text"] for one in self.stored()["messages"] if one["answer"]):
+            assert time.monotonic() < end
+            self.page.wait_for_timeout(50)
 
     def stored_answer(self, session_id: str) -> dict[str, Any]:
         [answer] = [

@@ -51,7 +51,7 @@ def test_what_cannot_be_replayed_is_said_and_the_answer_is_kept(visitor: Visitor
     line = _LINE * 6
     chat.send(line)
     chat.until_text("A line")
-    chat.page.wait_for_timeout(1200)  # an answer is stored about once a second
+    chat.until_stored("A line")
     chat.page.route("**/v1/stream/**", _refuse(410, "replay_gap"))
     chat.page.reload()
     expect(chat.answer).to_contain_text("the part of this answer that is missing here")

@@ -9,12 +9,9 @@ from starlette.types import Scope
 
 from tis.errors import Forbidden
 from tis.http.api_keys import ApiKeys, digest_of, key_in
+from tis.http.client_address import is_of_this_computer
 from tis.http.errors import InvalidApiKey
 from tis.http.origins import AllowedOrigins
-from tis.network.addresses import is_loopback
-
-# A proxy on this computer adds one of these to what it passes on, or passes on what a client wrote there.
-_OF_PROXIES = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 class AdminGuard:
@@ -36,8 +33,7 @@ class AdminGuard:
             raise Forbidden("This key may not do that: it needs `Authorization: Bearer <ADMIN_KEY>`.")
 
     def _require_this_computer(self, scope: Scope, headers: Headers) -> None:
-        client = scope.get("client")
-        if not client or not is_loopback(client[0]) or any(name in headers for name in _OF_PROXIES):
+        if not is_of_this_computer(scope):
             raise Forbidden("Only clients on the computer of the server may do that, as it has no ADMIN_KEY.")
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins:

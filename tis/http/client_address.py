@@ -3,10 +3,15 @@
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+from starlette.datastructures import Headers
 from starlette.types import Scope
+
+from tis.network.addresses import is_loopback
 
 _HOME_PREFIX = 64  # of IPv6: one home has all addresses of such a network, and may change them at will
 _MAX_CHARS = 100
+# A proxy on this computer adds one of these to what it passes on, or passes on what a client wrote there.
+_OF_PROXIES = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 # As some proxies forward an address. With its port each connection would be another client.
 _WITH_PORT = re.compile(r"\[([0-9a-fA-F:.%]+)\](?::\d+)?|([0-9.]+):\d+", re.ASCII)
 
@@ -32,3 +37,9 @@ def client_address(scope: Scope) -> str:
     host = str((scope.get("client") or ("unknown",))[0])
     address = parse_address(host)
     return home_of(address) if address else host[:_MAX_CHARS]
+
+
+def is_of_this_computer(scope: Scope) -> bool:
+    """Sent by a program or a browser here, and not through a proxy here for somebody else."""
+    client, headers = scope.get("client"), Headers(scope=scope)
+    return client is not None and is_loopback(client[0]) and not any(name in headers for name in _OF_PROXIES)

@@ -12,13 +12,11 @@ from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
 
 from tis.errors import Forbidden
+from tis.http.client_address import is_of_this_computer
 from tis.http.hosts import host_name
 from tis.http.origins import LOCAL_HOSTS
-from tis.network.addresses import is_loopback
 
 router = APIRouter(include_in_schema=False)
-
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
 
 
 class KillSwitch:
@@ -51,6 +49,5 @@ def _require_own_page(request: Request) -> None:
     own = f"{request.url.scheme}://{headers.get('host', '')}"
     # The name, too: a stranger's own name that resolves to this computer is of the same origin as the server.
     is_local_name = host_name(headers.get("host", "")) in LOCAL_HOSTS
-    is_here = request.client is not None and is_loopback(request.client.host) and is_local_name
-    if not is_here or headers.get("origin") != own or any(name in headers for name in _FORWARDED):
+    if not (is_of_this_computer(request.scope) and is_local_name and headers.get("origin") == own):
         raise Forbidden("Only the chat page of this server may do that, on this computer.")

@@ -1,12 +1,11 @@
 """What the routes of the pages share: the files, read once, and the headers that keep a page to this server."""
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 
 from starlette.concurrency import run_in_threadpool
 
-from tis.http.documents import Document
+from tis.http.documents import Document, DocumentCache
 from tis.pages.web_files import WebFiles, read_web_files
 
 # Trusted Types: DOMPurify alone makes HTML of text. Blobs are pictures and sounds that a client attaches.
@@ -30,29 +29,19 @@ class PageFiles:
             "X-Content-Type-Options": "nosniff",
         }
         self._files: WebFiles | None = None
-        self._pages: dict[str, Document] = {}
+        self._documents = DocumentCache()
         self._reading = asyncio.Lock()
 
-    async def files(self) -> WebFiles:
+    async def files(self, *, anew: bool = False) -> WebFiles:
         async with self._reading:
-            return await self._read()
+            if self._files is None or anew:
+                self._files = await run_in_threadpool(_read_and_compress)
+            return self._files
 
     async def page(self, name: str, depth: int = 0) -> Document:
-        """Made once. In development it reads the folder anew, and what the page loads comes from the same reading."""
-        async with self._reading:
-            if self.in_development:
-                self._files = None
-                self._pages.clear()
-            files = await self._read()
-            if name not in self._pages:
-                body = await run_in_threadpool(files.page, name, depth, self._marks)
-                self._pages[name] = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
-            return self._pages[name]
-
-    async def _read(self) -> WebFiles:
-        if self._files is None:
-            self._files = await run_in_threadpool(_read_and_compress)
-        return self._files
+        """In development it reads the folder anew, and what the page loads comes from the same reading."""
+        files = await self.files(anew=self.in_development)
+        return await self._documents.get(f"{files.digest}/{name}", lambda: files.page(name, depth, self._marks))
 
 
 def _read_and_compress() -> WebFiles:

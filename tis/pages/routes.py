@@ -46,7 +46,7 @@ async def asset(
     digest: Annotated[str, Path(max_length=64)],
     path: Annotated[str, Path(max_length=200)],
 ) -> Response:
-    """A file of `web/`. A page of before an upgrade may ask under an older digest: it gets what there is now, uncac"""
+    """A file of `web/`. A page of before an upgrade asks under an older digest: it gets what there is now."""
     files = await pages.files()
     file = files.get(path)
     if file is None or path.endswith(".html"):

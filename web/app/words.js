@@ -28,7 +28,6 @@ export function has(name) {
 }
 
 const formats = computed(() => ({
-  number: new Intl.NumberFormat(language.value),
   short: new Intl.NumberFormat(language.value, { notation: "compact", maximumFractionDigits: 1 }),
   time: new Intl.DateTimeFormat(language.value, { hour: "2-digit", minute: "2-digit" }),
   day: new Intl.DateTimeFormat(language.value, { day: "numeric", month: "long", year: "numeric" }),

@@ -57,8 +57,8 @@ export function edit(conversation, message, text) {
 
 /** Goes on with an answer that was cut: the model continues its last message. */
 export function continueAnswer(conversation, message) {
-  const { text, reasoning, reasoningEndedAt, startedAt } = message.answer;
-  const answer = { ...newAnswer("chat", newId("s"), { text, reasoning }), reasoningEndedAt, firstStartedAt: startedAt, isContinued: true };
+  const { text, reasoning, reasoningEndedAt } = message.answer;
+  const answer = { ...newAnswer("chat", newId("s"), { text, reasoning }), reasoningEndedAt, isContinued: true };
   const next = { ...message, answer };
   showMessage(next);
   begin(conversation, next);
@@ -72,8 +72,8 @@ export function decide(conversation, message, step, isApproved) {
     showMessage({ ...message, answer: before });
     return saveMessage({ ...message, answer: before });
   }
-  const { text, reasoning, steps, items, startedAt, firstTokenAt } = before;
-  const answer = { ...newAnswer("responses", newId("s"), { text, reasoning, steps, items }), steps: [...steps], items: [...items], firstStartedAt: startedAt, firstTokenAt, isContinued: true };
+  const { text, reasoning, steps, items, firstTokenAt } = before;
+  const answer = { ...newAnswer("responses", newId("s"), { text, reasoning, steps, items }), steps: [...steps], items: [...items], firstTokenAt, isContinued: true };
   const next = { ...message, answer };
   showMessage(next);
   begin(conversation, next);

@@ -138,7 +138,7 @@ export function CopyButton({ text, label = t("copy"), small = true, children }) 
 }
 
 /** The clipboard of the browser needs https or localhost: elsewhere a selection is copied the old way. */
-async function copyText(text) {
+export async function copyText(text) {
   if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
   area.value = text;

@@ -66,7 +66,6 @@ export default {
   "chat.not_here": "This conversation is not in this browser.",
   "chat.other_browser": "This conversation is in another browser. You see its latest answer, as it comes.",
   "chat.settings": "Settings of this chat",
-  "chat.welcome": "What would you like to know?",
   "chat.message": "Write a message",
   "chat.send": "Send",
   "chat.stop": "Stop",

@@ -66,7 +66,6 @@ export default {
   "chat.not_here": "Percakapan ini tidak ada di peramban ini.",
   "chat.other_browser": "Percakapan ini ada di peramban lain. Anda melihat jawaban terakhirnya secara langsung.",
   "chat.settings": "Pengaturan obrolan ini",
-  "chat.welcome": "Apa yang ingin Anda ketahui?",
   "chat.message": "Tulis pesan",
   "chat.send": "Kirim",
   "chat.stop": "Hentikan",

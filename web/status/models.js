@@ -1,10 +1,9 @@
 /** The models: what each does now, what it holds, and loading and unloading it with the admin key. */
 
-import { eventsOf } from "../app/event_stream.js";
+import { loadModel, unloadModel } from "../app/admin.js";
 import { html, signal } from "../app/view.js";
 import { formatShort, t } from "../app/words.js";
 import { Badge, Button, Dialog, Meter, Note, toast } from "../design/components.js";
-import { callAsAdmin } from "./as_admin.js";
 import { amount, memory, NONE, percent, since, whole } from "./format.js";
 import { answers, health, link, look, lookAgain } from "./live.js";
 import { Facts } from "./part.js";
@@ -73,20 +72,14 @@ function Question({ id, held }) {
 
 async function load(id) {
   await act(id, async () => {
-    const answer = await callAsAdmin("load_model", { json: { model: id } });
-    if (!answer) return;
-    for await (const { data } of eventsOf(answer)) {
-      const event = JSON.parse(data);
-      if (event.status === "error") throw new Error(event.message);
-      if (event.status === "ready") toast(t("status.loaded", { model: id }));
-      else set(id, { stage: t(`status.stage.${event.stage}`), progress: event.progress?.total ? event.progress.current / event.progress.total : null });
-    }
+    const onStep = ({ stage, part }) => set(id, { stage: t(`status.stage.${stage}`), progress: part });
+    if (await loadModel(id, onStep)) toast(t("status.loaded", { model: id }));
   });
 }
 
 async function unload(id) {
   await act(id, async () => {
-    if (await callAsAdmin(`v1/models/${encodeURIComponent(id)}/unload`)) toast(t("status.unloaded", { model: id }));
+    if (await unloadModel(id)) toast(t("status.unloaded", { model: id }));
   });
 }
 

@@ -2,6 +2,7 @@
 
 import { assetOf } from "../../app/addresses.js";
 import { t } from "../../app/words.js";
+import { copyText } from "../../design/components.js";
 import { highlight } from "./highlight.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -53,14 +54,4 @@ function copyButton(textOf) {
     setTimeout(() => show("copy", t("chat.code.copy")), COPIED_MILLISECONDS);
   });
   return button;
-}
-
-/** Without https or localhost a browser has no clipboard for pages: a selection is copied the old way. */
-async function copyText(text) {
-  if (navigator.clipboard && isSecureContext) return navigator.clipboard.writeText(text);
-  const area = Object.assign(document.createElement("textarea"), { value: text });
-  document.body.append(area);
-  area.select();
-  document.execCommand("copy");
-  area.remove();
 }

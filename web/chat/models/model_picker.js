@@ -3,7 +3,7 @@
 import { Badge, Button, Dialog, Icon, Meter, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatBytes, formatNumber, t } from "../../app/words.js";
-import { chatModels, heldBytes, isAble, loadModel, loads, modelOf, models, modelsError, refreshModels, takes, unloadModel } from "./models.js";
+import { chatModels, heldBytes, isAble, load as loadHere, loads, modelOf, models, modelsError, refreshModels, takes, unload } from "./models.js";
 
 const STATES = {
   unloaded: { kind: "", icon: "moon" },
@@ -67,8 +67,7 @@ function ModelRow({ model, isCurrent, onChoose }) {
     setError(null);
     setSaid("");
     try {
-      await action(model.id);
-      setSaid(t(done, { name: shortName(model.id) }));
+      if (await action(model.id)) setSaid(t(done, { name: shortName(model.id) }));
     } catch (fault) {
       setError(fault.message);
     }
@@ -88,8 +87,8 @@ function ModelRow({ model, isCurrent, onChoose }) {
     <div class="row model-state">
       <${Badge} kind=${look.kind} icon=${look.icon} spin=${look.spin}>${t(`models.state.${state}`)}<//>
       <div class="grow" aria-live="polite">${said && html`<span class="visually-hidden">${said}</span>`}${load && html`<span class="soft small-text">${load.part === null ? t(`models.stage.${load.stage}`) : t("models.progress", { stage: t(`models.stage.${load.stage}`), percent: Math.round(load.part * 100) })}</span>`}</div>
-      ${["unloaded", "failed", "dead"].includes(state) && html`<${Button} small icon="play" onClick=${() => run(loadModel, "models.is.loaded")}>${t("models.load")}<//>`}
-      ${state === "loaded" && html`<${Button} small kind="quiet" icon="power" onClick=${() => run(unloadModel, "models.is.unloaded")}>${t("models.unload")}<//>`}
+      ${["unloaded", "failed", "dead"].includes(state) && html`<${Button} small icon="play" onClick=${() => run(loadHere, "models.is.loaded")}>${t("models.load")}<//>`}
+      ${state === "loaded" && html`<${Button} small kind="quiet" icon="power" onClick=${() => run(unload, "models.is.unloaded")}>${t("models.unload")}<//>`}
     </div>
     ${load && html`<${Meter} value=${load.part ?? 0} label=${t("models.state.loading")} />`}
     ${error && html`<${Note} kind="bad">${error}<//>`}

@@ -1,8 +1,7 @@
 /** The models of this server, what each can do, and their loading and unloading. */
 
-import { call, getJson } from "../../app/api.js";
-import { eventsOf } from "../../app/event_stream.js";
-import { askForKey, hasKey } from "../../app/keys.js";
+import { loadModel, unloadModel } from "../../app/admin.js";
+import { getJson } from "../../app/api.js";
 import { computed, signal } from "../../app/view.js";
 
 /** As `/v1/models` lists them; null before the first answer. */
@@ -45,42 +44,23 @@ async function read() {
   heldBytes.value = Object.fromEntries((health?.models ?? []).map((model) => [model.id, model.memoryBytes]));
 }
 
-/** Resolves when the model is ready; throws with the words of the server if it does not load. */
-export async function loadModel(id) {
+/** Resolves to true when the model is ready; throws with the words of the server if it does not load. */
+export async function load(id) {
   show(id, { stage: "waiting", part: null });
   try {
-    const answer = await asAdmin("load_model", { json: { model: id } });
-    for await (const { data } of eventsOf(answer)) {
-      const event = JSON.parse(data);
-      if (event.status === "error") throw new Error(event.message);
-      if (event.status === "ready") break;
-      show(id, { stage: event.stage, part: event.progress ? event.progress.current / event.progress.total : null });
-    }
+    return await loadModel(id, (step) => show(id, step));
   } finally {
     show(id, null);
     await refreshModels();
   }
 }
 
-export async function unloadModel(id) {
+export async function unload(id) {
   try {
-    await asAdmin(`v1/models/${encodeURIComponent(id).replaceAll("%2F", "/")}/unload`, {});
+    return await unloadModel(id);
   } finally {
     await refreshModels();
   }
-}
-
-/** Without ADMIN_KEY a server takes this from its own computer; with one it refuses, and the user is asked for it. */
-async function asAdmin(path, options) {
-  if (!hasKey("admin")) {
-    try {
-      return await call(path, { method: "POST", ask: false, ...options });
-    } catch (fault) {
-      const needsKey = fault.status === 401 || (fault.status === 403 && fault.message.includes("ADMIN_KEY>"));
-      if (!needsKey || !(await askForKey("admin", false))) throw fault;
-    }
-  }
-  return call(path, { method: "POST", key: "admin", ...options });
 }
 
 function show(id, progress) {
