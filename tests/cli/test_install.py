@@ -50,11 +50,16 @@ def test_the_command_is_there_and_names_its_version(installed: Path, tmp_path: P
     assert run(installed / "tis", "--version", folder=tmp_path) == f"tis {__version__}\n"
 
 
-def test_dependencies_are_those_of_requirements_txt(installed: Path, tmp_path: Path) -> None:
+def pins_in(name: str) -> list[str]:
+    lines = (REPOSITORY / name).read_text().splitlines()
+    return [line.replace(" ", "") for line in lines if line[:1] not in "#"]
+
+
+def test_dependencies_are_those_of_the_requirements_files(installed: Path, tmp_path: Path) -> None:
     asked = "import importlib.metadata as m; print('\\n'.join(m.requires('transformers-inference-server')))"
     listed = run(installed / "python", "-c", asked, folder=tmp_path).splitlines()
-    wanted = [line for line in (REPOSITORY / "requirements.txt").read_text().splitlines() if line[:1] not in "#"]
-    assert [one.replace(" ", "") for one in listed] == [one.replace(" ", "") for one in wanted]
+    traces = [f'{pin};extra=="traces"' for pin in pins_in("requirements-traces.txt")]
+    assert [one.replace(" ", "") for one in listed] == [*pins_in("requirements.txt"), *traces]
 
 
 @pytest.mark.skipif(bool(why_not_here()) or not has_compiler(), reason="native kernels are not compiled here")
