@@ -1,27 +1,27 @@
 /** The frame of the chat: conversations at the side, the thread in the middle, the composer below it. */
 
 import { Button, Icon, Note } from "../design/components.js";
-import { TopBar } from "../app/shell.js";
+import { TopBar } from "../design/shell.js";
 import { KillButton } from "./kill_button.js";
 import { readChoice, writeChoice } from "../app/choices.js";
 import { computed, html, signal, useEffect, useState } from "../app/view.js";
 import { t } from "../app/words.js";
-import { goTo, place } from "./address.js";
-import { said, send, stop } from "./answering.js";
+import { goTo, place } from "./conversations/address.js";
+import { said, send, stop } from "./answers/answering.js";
 import { isRunning } from "./answers/run_answer.js";
 import { Composer } from "./composer/composer.js";
-import { areMessagesLoaded, changeConversation, current, isLoaded, messageOf, messageSignal, path } from "./conversations.js";
+import { areMessagesLoaded, changeConversation, current, isLoaded, messageOf, messageSignal, path } from "./conversations/conversations.js";
 import { EmptyState } from "./empty.js";
 import { onShortcut } from "./shortcuts.js";
 import { ModelPicker } from "./models/model_picker.js";
 import { SettingsDrawer } from "./settings/settings_drawer.js";
-import { ConversationMenu, DeleteDialog, RenameDialog } from "./conversation_menu.js";
-import { EnlargedPicture } from "./attachments_view.js";
-import { openFromServer } from "./server_copy.js";
-import { ShareDialog } from "./share.js";
-import { Sidebar, SidebarDrawer } from "./sidebar.js";
-import { Thread } from "./thread.js";
-import { Watch } from "./watch.js";
+import { ConversationMenu, DeleteDialog, RenameDialog } from "./sidebar/conversation_menu.js";
+import { EnlargedPicture } from "./markdown/enlarged_picture.js";
+import { openFromServer } from "./sidebar/server_copy.js";
+import { ShareDialog } from "./answers/share.js";
+import { Sidebar, SidebarDrawer } from "./sidebar/sidebar.js";
+import { Thread } from "./thread/thread.js";
+import { Watch } from "./thread/watch.js";
 
 const isNarrow = matchMedia("(max-width: 56rem)");
 const narrow = signal(isNarrow.matches);

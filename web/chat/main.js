@@ -1,14 +1,14 @@
 /** The chat page: what the address names is shown; answers that ran go on. */
 
 import { effect, html, render, untracked } from "../app/view.js";
-import { Overlays } from "../app/shell.js";
+import { Overlays } from "../design/shell.js";
 import { t } from "../app/words.js";
 import { toast } from "../design/components.js";
-import { resumeRunning } from "./answering.js";
+import { resumeRunning } from "./answers/answering.js";
 import { ChatPage } from "./layout.js";
-import { refresh } from "./server_copy.js";
-import { storesInMemory } from "./storage.js";
-import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, tree } from "./conversations.js";
+import { refresh } from "./sidebar/server_copy.js";
+import { storesInMemory } from "./conversations/storage.js";
+import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, tree } from "./conversations/conversations.js";
 
 render(html`<${ChatPage} /><${Overlays} />`, document.getElementById("app"));
 

@@ -1,12 +1,8 @@
 /** Keys of the whole page: Ctrl+K searches, Ctrl+Shift+O begins anew, Escape stops, Up edits the last question. */
 
-import { signal } from "../app/view.js";
-import { goTo } from "./address.js";
-
-/** Counts wishes: a view that shows the field takes the focus when the number changes. */
-export const searchWished = signal(0);
-/** Set to ask the last question to open its editor. */
-export const editWished = signal(0);
+import { goTo } from "./conversations/address.js";
+import { searchWished } from "./sidebar/sidebar.js";
+import { editWished } from "./thread/user_message.js";
 
 export function onShortcut(event, { openSidebar, stopRunning }) {
   const isCommand = event.ctrlKey || event.metaKey;

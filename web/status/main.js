@@ -1,6 +1,6 @@
 /** /status: what the server does now, for those who run it. */
 
-import { Overlays, TopBar } from "../app/shell.js";
+import { Overlays, TopBar } from "../design/shell.js";
 import { html, render } from "../app/view.js";
 import { t } from "../app/words.js";
 import { Charts } from "./charts.js";

@@ -5,7 +5,7 @@ import { t } from "../app/words.js";
 import { Button, Icon } from "../design/components.js";
 import { waitsOf } from "./headline.js";
 import { amount, duration, since, whole } from "./format.js";
-import { now } from "../app/shell.js";
+import { now } from "../design/shell.js";
 import { answers, giveKey, headline, lastAt, link, look, paused, points, recent, refused } from "./live.js";
 
 const ICONS = { good: "check", info: "loader-circle", warn: "triangle-alert", bad: "circle-alert" };

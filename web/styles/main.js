@@ -1,6 +1,6 @@
 /** /pages/styles: every part of the design, in both themes. For developers; served with DEVELOPMENT=1. */
 
-import { Overlays, TopBar } from "../app/shell.js";
+import { Overlays, TopBar } from "../design/shell.js";
 import { html, render, signal } from "../app/view.js";
 import { Badge, Button, CopyButton, Dialog, Field, Icon, Menu, Meter, Note, Switch, Tabs, toast } from "../design/components.js";
 

@@ -1,4 +1,4 @@
-/** HTML of a model's text becomes elements here, and only here: cleaned by DOMPurify, with links that tell nobody. */
+/** HTML of a model's text becomes elements here: cleaned by DOMPurify, with links that tell nobody. */
 
 import DOMPurify from "../../vendor/dompurify.js";
 import { t } from "../../app/words.js";
@@ -23,11 +23,6 @@ export function elementsOf(html) {
   fragment.querySelectorAll("input").forEach((input) => { if (input.type !== "checkbox") input.remove(); else input.setAttribute("aria-label", input.checked ? "☑" : "☐"); });
   showFormulas(fragment);
   return fragment;
-}
-
-/** Spans with classes, as a highlighter makes them. */
-export function spansOf(html) {
-  return DOMPurify.sanitize(html, { ALLOWED_TAGS: ["span"], ALLOWED_ATTR: ["class"], RETURN_DOM_FRAGMENT: true });
 }
 
 function languageOf(code) {

@@ -1,6 +1,6 @@
 /** Colours of code. The highlighter and each language are loaded when the first code needs them. */
 
-import { spansOf } from "./clean.js";
+import DOMPurify from "../../vendor/dompurify.js";
 
 const MAX_CHARACTERS = 60_000;
 const LANGUAGES = new Set((
@@ -36,4 +36,9 @@ async function load(language) {
   const [core, grammar] = await Promise.all([import("../../vendor/highlight/core.js"), import(`../../vendor/highlight/${language}.js`)]);
   core.default.registerLanguage(language, grammar.default);
   return core.default;
+}
+
+/** Spans with classes, as a highlighter makes them. */
+function spansOf(html) {
+  return DOMPurify.sanitize(html, { ALLOWED_TAGS: ["span"], ALLOWED_ATTR: ["class"], RETURN_DOM_FRAGMENT: true });
 }

@@ -1,7 +1,7 @@
 /** Text of an answer as it grows. The elements are not drawn by preact: they are kept, and grow at their end. */
 
 import { html, useLayoutEffect, useRef } from "../../app/view.js";
-import { enlarged } from "../attachments_view.js";
+import { enlarged } from "./enlarged_picture.js";
 import { GrowingText } from "./growing_text.js";
 
 /** A text that takes long to draw is drawn less often: at most this part of the time goes into it. */

@@ -1,7 +1,7 @@
 /** Under an answer: tokens, tokens a second, time of the first token. */
 
-import { html } from "../app/view.js";
-import { formatNumber, formatSeconds, t } from "../app/words.js";
+import { html } from "../../app/view.js";
+import { formatNumber, formatSeconds, t } from "../../app/words.js";
 
 /** `{ tokens, perSecond, first }`; what is not known is null. Times of a resumed answer include its gaps, so no speed. */
 export function statsOf(answer) {

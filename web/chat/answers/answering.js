@@ -1,14 +1,14 @@
 /** What one does with answers: ask, ask again, edit, go on, stop. Keeps the runs that read from the server. */
 
-import { batch, signal } from "../app/view.js";
-import { conversationHash, goTo } from "./address.js";
-import { addMessages, addressIdOf, conversations, messageOf, messagesById, messagesDeleted, newId, newMessage, saveMessage, showMessage } from "./conversations.js";
-import { AnswerRun, isRunning, newAnswer } from "./answers/run_answer.js";
-import { decided, waitingForApproval } from "./answers/steps.js";
+import { batch, signal } from "../../app/view.js";
+import { conversationHash, goTo } from "../conversations/address.js";
+import { addMessages, addressIdOf, conversations, messageOf, messagesById, messagesDeleted, newId, newMessage, saveMessage, showMessage } from "../conversations/conversations.js";
+import { AnswerRun, isRunning, newAnswer } from "./run_answer.js";
+import { decided, waitingForApproval } from "./steps.js";
 import { chatRequestOf, responseRequestOf, usesResponses, withoutMedia } from "./request.js";
-import { storedAttachments } from "./stored_attachments.js";
-import { announce } from "./tabs.js";
-import { lineTo } from "./tree.js";
+import { storedAttachments } from "../conversations/stored_attachments.js";
+import { announce } from "../conversations/tabs.js";
+import { lineTo } from "../conversations/tree.js";
 
 const SAVE_MILLISECONDS = 800;
 const HIDDEN_FRAME_MILLISECONDS = 400;

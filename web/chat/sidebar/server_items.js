@@ -1,7 +1,7 @@
 /** Messages as items of /v1/conversations, and back. */
 
-import { newAnswer } from "./answers/run_answer.js";
-import { newConversation, newId } from "./conversations.js";
+import { newAnswer } from "../answers/run_answer.js";
+import { newConversation, newId } from "../conversations/conversations.js";
 
 const MAX_TITLE = 200;
 

@@ -1,16 +1,16 @@
 /** Conversations that the server keeps, through /v1/conversations: the messages that are shown are its items. */
 
-import { toast } from "../design/components.js";
-import { ApiError, call, getJson, postJson } from "../app/api.js";
-import { t } from "../app/words.js";
-import { conversationHash, goTo } from "./address.js";
-import { onAnswered } from "./answering.js";
-import { isRunning } from "./answers/run_answer.js";
-import { addServerMessages, changeConversation, conversations, deleted, pathListeners, takeConversation } from "./conversations.js";
-import { chatRequestOf } from "./request.js";
+import { toast } from "../../design/components.js";
+import { ApiError, call, getJson, postJson } from "../../app/api.js";
+import { t } from "../../app/words.js";
+import { conversationHash, goTo } from "../conversations/address.js";
+import { onAnswered } from "../answers/answering.js";
+import { isRunning } from "../answers/run_answer.js";
+import { addServerMessages, changeConversation, conversations, deleted, pathListeners, takeConversation } from "../conversations/conversations.js";
+import { chatRequestOf } from "../answers/request.js";
 import { contentOf, messagesOf } from "./server_items.js";
-import { readMessagesOf, readOne, writeAll } from "./storage.js";
-import { childrenOf, pathOf } from "./tree.js";
+import { readMessagesOf, readOne, writeAll } from "../conversations/storage.js";
+import { childrenOf, pathOf } from "../conversations/tree.js";
 
 const PAGE = 100;
 const MAX_PAGES = 50;

@@ -1,10 +1,10 @@
 /** Takes conversations from a file that the chat has exported. */
 
-import { Button, toast } from "../design/components.js";
-import { html, useRef } from "../app/view.js";
-import { t } from "../app/words.js";
-import { takeConversation } from "./conversations.js";
-import { ImportError, importedOf, MAX_IMPORT_BYTES } from "./exporting.js";
+import { Button, toast } from "../../design/components.js";
+import { html, useRef } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { takeConversation } from "../conversations/conversations.js";
+import { ImportError, importedOf, MAX_IMPORT_BYTES } from "../conversations/exporting.js";
 
 export function ImportButton({ onDone }) {
   const ref = useRef(null);

@@ -1,12 +1,10 @@
 /** What came with a question: pictures that enlarge, videos, sounds, documents. */
 
-import { Dialog, Icon } from "../design/components.js";
-import { html, signal, useEffect, useState } from "../app/view.js";
-import { formatBytes, t } from "../app/words.js";
-import { readOne } from "./storage.js";
-
-/** A picture that fills the screen: `{ url, name }`. */
-export const enlarged = signal(null);
+import { Icon } from "../../design/components.js";
+import { html, useEffect, useState } from "../../app/view.js";
+import { formatBytes, t } from "../../app/words.js";
+import { enlarged } from "../markdown/enlarged_picture.js";
+import { readOne } from "../conversations/storage.js";
 
 export function Attachments({ attachments }) {
   if (!attachments?.length) return null;
@@ -35,10 +33,4 @@ function useBlobUrl(blobId) {
     return () => { isGone = true; if (made) URL.revokeObjectURL(made); };
   }, [blobId]);
   return url;
-}
-
-export function EnlargedPicture() {
-  if (!enlarged.value) return null;
-  const close = () => { enlarged.value = null; };
-  return html`<${Dialog} title=${enlarged.value.name || t("chat.picture")} wide onClose=${close}><img class="enlarged" src=${enlarged.value.url} alt=${enlarged.value.name} /><//>`;
 }

@@ -1,11 +1,11 @@
 /** The frame of every page: top bar, choice of theme and language, the question for a key, toasts. */
 
-import { Button, Dialog, Field, Icon, Menu, Switch, Toasts } from "../design/components.js";
-import { addressOf, assetOf } from "./addresses.js";
-import { forgetKeys, hasKey, keyQuestion, setKey } from "./keys.js";
-import { setTheme, theme, THEMES } from "./theme.js";
-import { html, signal, useState } from "./view.js";
-import { language, LANGUAGES, setLanguage, t } from "./words.js";
+import { Button, Dialog, Field, Icon, Menu, Switch, Toasts } from "./components.js";
+import { addressOf, assetOf } from "../app/addresses.js";
+import { forgetKeys, hasKey, keyQuestion, setKey } from "../app/keys.js";
+import { setTheme, theme, THEMES } from "../app/theme.js";
+import { html, signal, useState } from "../app/view.js";
+import { language, LANGUAGES, setLanguage, t } from "../app/words.js";
 
 const PAGES = [
   { path: "", icon: "message-square", label: "page.chat" },

@@ -1,6 +1,6 @@
 /** The address says what is shown: `#/c/<conversation>/<session>`, `#/watch/<session>?...`, or `#/` for a new chat. */
 
-import { signal } from "../app/view.js";
+import { signal } from "../../app/view.js";
 
 const MAX_QUESTION = 1500;
 const NAME = /^[\w.:-]{1,128}$/;

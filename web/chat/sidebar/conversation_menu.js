@@ -1,11 +1,11 @@
 /** What one does with a whole conversation: rename, share, export, keep on the server, delete. */
 
-import { Button, Dialog, Menu } from "../design/components.js";
-import { html, signal, useEffect, useRef } from "../app/view.js";
-import { t } from "../app/words.js";
-import { changeConversation, conversations, deleteConversation } from "./conversations.js";
-import { exportConversation } from "./exporting.js";
-import { sharing } from "./share.js";
+import { Button, Dialog, Menu } from "../../design/components.js";
+import { html, signal, useEffect, useRef } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { changeConversation, conversations, deleteConversation } from "../conversations/conversations.js";
+import { exportConversation } from "../conversations/exporting.js";
+import { sharing } from "../answers/share.js";
 import { keepInBrowser, keepOnServer, renameOnServer } from "./server_copy.js";
 
 export const renaming = signal("");

@@ -1,10 +1,10 @@
 /** What a model thinks before it answers: folded, with its time. */
 
-import { Icon } from "../design/components.js";
-import { now } from "../app/shell.js";
-import { html } from "../app/view.js";
-import { formatSeconds, t } from "../app/words.js";
-import { isRunning } from "./answers/run_answer.js";
+import { Icon } from "../../design/components.js";
+import { now } from "../../design/shell.js";
+import { html } from "../../app/view.js";
+import { formatSeconds, t } from "../../app/words.js";
+import { isRunning } from "../answers/run_answer.js";
 
 export function Thoughts({ answer }) {
   const isThinking = isRunning(answer) && !answer.text;

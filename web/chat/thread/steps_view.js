@@ -1,9 +1,9 @@
 /** The steps of an answer as a time line: what was called, with what, and what came back. The user approves or refuses. */
 
-import { Badge, Button, CopyButton, Icon } from "../design/components.js";
-import { html } from "../app/view.js";
-import { t } from "../app/words.js";
-import { readable } from "./answers/steps.js";
+import { Badge, Button, CopyButton, Icon } from "../../design/components.js";
+import { html } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { readable } from "../answers/steps.js";
 
 const ICONS = { list: "list", mcp: "plug", function: "wrench", search: "search", compaction: "layers" };
 const STATES = {

@@ -1,8 +1,8 @@
 /** A scroller that follows its growing end, until the reader scrolls up; a button leads back. */
 
-import { Button } from "../design/components.js";
-import { html, useEffect, useRef, useState } from "../app/view.js";
-import { t } from "../app/words.js";
+import { Button } from "../../design/components.js";
+import { html, useEffect, useRef, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
 
 const NEAR_PIXELS = 48;
 

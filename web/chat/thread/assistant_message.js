@@ -1,16 +1,16 @@
 /** An answer with what one can do with it. */
 
-import { Button, CopyButton, Menu } from "../design/components.js";
-import { html, useState } from "../app/view.js";
-import { t } from "../app/words.js";
-import { continueAnswer, decide, regenerate, resume } from "./answering.js";
-import { isRunning } from "./answers/run_answer.js";
+import { Button, CopyButton, Menu } from "../../design/components.js";
+import { html, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { continueAnswer, decide, regenerate, resume } from "../answers/answering.js";
+import { isRunning } from "../answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { AnswerStats } from "./answer_stats.js";
 import { Branches } from "./branches.js";
 import { CodeDialog } from "./code_dialog.js";
-import { deleteMessage } from "./conversations.js";
-import { sharing } from "./share.js";
+import { deleteMessage } from "../conversations/conversations.js";
+import { sharing } from "../answers/share.js";
 
 const CONTINUED = new Set(["session_lost", "replay_gap", "server_shutting_down", "unreachable"]);
 

@@ -1,7 +1,7 @@
 /** The answer token by token, tinted by how sure the model was, with what it might have written instead. */
 
-import { html, useMemo, useRef, useState } from "../app/view.js";
-import { formatNumber, t } from "../app/words.js";
+import { html, useMemo, useRef, useState } from "../../app/view.js";
+import { formatNumber, t } from "../../app/words.js";
 
 /** From sure to unsure. An underline of its own says the same as the tint. */
 const LEVELS = [0.9, 0.6, 0.3, 0.1, 0];

@@ -1,9 +1,9 @@
 /** An answer in JSON of a schema: as a form, as JSON, and with a mark that says whether it follows the schema. */
 
-import { Badge, CopyButton, Tabs } from "../design/components.js";
-import { html, useMemo, useState } from "../app/view.js";
-import { t } from "../app/words.js";
-import { faultsOf } from "./settings/validate.js";
+import { Badge, CopyButton, Tabs } from "../../design/components.js";
+import { html, useMemo, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { faultsOf } from "../settings/validate.js";
 
 const MAX_ROWS = 500;
 

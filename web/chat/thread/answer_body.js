@@ -1,12 +1,12 @@
 /** Thoughts, steps and text of an answer, and what is the matter with it. */
 
-import { Button, Icon, Note } from "../design/components.js";
-import { now } from "../app/shell.js";
-import { html } from "../app/view.js";
-import { formatSeconds, t } from "../app/words.js";
-import { isRunning } from "./answers/run_answer.js";
+import { Button, Icon, Note } from "../../design/components.js";
+import { now } from "../../design/shell.js";
+import { html } from "../../app/view.js";
+import { formatSeconds, t } from "../../app/words.js";
+import { isRunning } from "../answers/run_answer.js";
 import { LogprobText } from "./logprobs.js";
-import { RichText } from "./markdown/rich_text.js";
+import { RichText } from "../markdown/rich_text.js";
 import { SchemaAnswer, schemaOfAnswer } from "./schema_answer.js";
 import { Steps } from "./steps_view.js";
 import { Thoughts } from "./thoughts.js";

@@ -1,10 +1,10 @@
 /** "2 / 3" with arrows: walks through the branches of a message. */
 
-import { Button } from "../design/components.js";
-import { html } from "../app/view.js";
-import { t } from "../app/words.js";
-import { messageOf, selectMessage, tree } from "./conversations.js";
-import { siblingsOf } from "./tree.js";
+import { Button } from "../../design/components.js";
+import { html } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { messageOf, selectMessage, tree } from "../conversations/conversations.js";
+import { siblingsOf } from "../conversations/tree.js";
 
 export function Branches({ message }) {
   const { ids, at } = siblingsOf(tree.value, message);

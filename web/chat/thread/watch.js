@@ -1,9 +1,9 @@
 /** An answer of somebody else, read only, as it comes. */
 
-import { Badge, Note } from "../design/components.js";
-import { html, useEffect, useState } from "../app/view.js";
-import { t } from "../app/words.js";
-import { AnswerRun, isRunning, newAnswer } from "./answers/run_answer.js";
+import { Badge, Note } from "../../design/components.js";
+import { html, useEffect, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { AnswerRun, isRunning, newAnswer } from "../answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { FollowingScroll } from "./following_scroll.js";
 

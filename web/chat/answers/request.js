@@ -1,6 +1,6 @@
 /** The bodies of POST /v1/chat/completions and /v1/responses, of the messages of a path, their attachments and the settings. */
 
-import { readOne } from "./storage.js";
+import { readOne } from "../conversations/storage.js";
 
 /** Settings that have the name of their parameter. What is null or absent has the model's default. */
 const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "seed", "repetition_penalty", "presence_penalty", "frequency_penalty"];

@@ -1,13 +1,15 @@
 /** A question: a soft bubble at the right, which one can edit into another branch. */
 
-import { Button, CopyButton } from "../design/components.js";
-import { html, useEffect, useRef, useState } from "../app/view.js";
-import { t } from "../app/words.js";
-import { answerQuestion, edit } from "./answering.js";
+import { Button, CopyButton } from "../../design/components.js";
+import { html, signal, useEffect, useRef, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { answerQuestion, edit } from "../answers/answering.js";
 import { Attachments } from "./attachments_view.js";
 import { Branches } from "./branches.js";
-import { deleteMessage } from "./conversations.js";
-import { editWished } from "./shortcuts.js";
+import { deleteMessage } from "../conversations/conversations.js";
+
+/** Set to ask the last question to open its editor. */
+export const editWished = signal(0);
 
 export function UserMessage({ message, conversation, isLast, isLastQuestion }) {
   const [isEditing, setEditing] = useState(false);

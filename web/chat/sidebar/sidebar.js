@@ -1,16 +1,18 @@
 /** The conversations by day, with search. At the side, or as a drawer on a phone. */
 
-import { Button, Dialog, Icon, Menu } from "../design/components.js";
-import { html, signal, useEffect, useRef, useState } from "../app/view.js";
-import { language, t } from "../app/words.js";
-import { conversationHash, goTo } from "./address.js";
-import { answeringIn } from "./answering.js";
-import { addressIdOf, conversations, current, draft } from "./conversations.js";
+import { Button, Dialog, Icon, Menu } from "../../design/components.js";
+import { html, signal, useEffect, useRef, useState } from "../../app/view.js";
+import { language, t } from "../../app/words.js";
+import { conversationHash, goTo } from "../conversations/address.js";
+import { answeringIn } from "../answers/answering.js";
+import { addressIdOf, conversations, current, draft } from "../conversations/conversations.js";
 import { conversationActions, Renaming, renaming } from "./conversation_menu.js";
 import { ImportButton } from "./import_button.js";
-import { searchMessages } from "./storage.js";
-import { searchWished } from "./shortcuts.js";
-import { byDay } from "./titles.js";
+import { searchMessages } from "../conversations/storage.js";
+import { byDay } from "../conversations/titles.js";
+
+/** Counts wishes: the field of the search takes the focus when the number changes. */
+export const searchWished = signal(0);
 
 const MAX_SHOWN = 300;
 const SEARCH_MILLISECONDS = 180;

@@ -1,7 +1,7 @@
 /** The messages on the path that is shown. */
 
-import { html } from "../app/view.js";
-import { messageOf, messageSignal, path } from "./conversations.js";
+import { html } from "../../app/view.js";
+import { messageOf, messageSignal, path } from "../conversations/conversations.js";
 import { FollowingScroll } from "./following_scroll.js";
 import { AssistantMessage } from "./assistant_message.js";
 import { UserMessage } from "./user_message.js";

@@ -1,7 +1,7 @@
 /** The conversations of this browser: what is shown, and what one can do. Views read the signals and call the functions. */
 
-import { batch, computed, signal } from "../app/view.js";
-import { readChoice, writeChoice } from "../app/choices.js";
+import { batch, computed, signal } from "../../app/view.js";
+import { readChoice, writeChoice } from "../../app/choices.js";
 import { conversationHash, goTo, place } from "./address.js";
 import { announce, onNews } from "./tabs.js";
 import { branchOf, childrenOf, pathOf, selecting } from "./tree.js";

@@ -1,11 +1,11 @@
 /** A link with which others watch an answer as it comes, on any device, without changing it. */
 
-import { Button, CopyButton, Dialog, Note } from "../design/components.js";
-import { call } from "../app/api.js";
-import { html, signal, useEffect, useState } from "../app/view.js";
-import { t } from "../app/words.js";
-import { watchHash } from "./address.js";
-import { conversations, messageOf, path } from "./conversations.js";
+import { Button, CopyButton, Dialog, Note } from "../../design/components.js";
+import { call } from "../../app/api.js";
+import { html, signal, useEffect, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { watchHash } from "../conversations/address.js";
+import { conversations, messageOf, path } from "../conversations/conversations.js";
 
 /** The id of the conversation whose dialog is open. */
 export const sharing = signal("");

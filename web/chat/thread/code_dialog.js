@@ -1,12 +1,12 @@
 /** "As code": the request of an answer as curl, Python and JavaScript, to copy. */
 
-import { CopyButton, Dialog, Note, Tabs } from "../design/components.js";
-import { addressOf } from "../app/addresses.js";
-import { readChoice, writeChoice } from "../app/choices.js";
-import { hasKey } from "../app/keys.js";
-import { html, useState } from "../app/view.js";
-import { t } from "../app/words.js";
-import { modelOf } from "./models/models.js";
+import { CopyButton, Dialog, Note, Tabs } from "../../design/components.js";
+import { addressOf } from "../../app/addresses.js";
+import { readChoice, writeChoice } from "../../app/choices.js";
+import { hasKey } from "../../app/keys.js";
+import { html, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { modelOf } from "../models/models.js";
 import { hasMedia, SAMPLES, sampleOf } from "./code_samples.js";
 
 const LABELS = { curl: "curl", python: "Python", javascript: "JavaScript" };
