@@ -1,4 +1,4 @@
-"""int8 against the full weights: steps of the engine, in one process and alternating; and the peak memory of loading.
+"""int8 and int4 against the full weights: steps of the engine, alternating in one process; memory and its peak.
 
     python benchmarks/int8.py [--rounds 12] [--layers 28] [--threads 1] [--memory]
 
@@ -14,13 +14,13 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 NUM_KEYS = 240
-KINDS = ("full", "int8")
+KINDS: dict[str, Literal["int8", "int4"] | None] = {"full": None, "int8": "int8", "int4": "int4"}
 STEPS = (("decode, 1 row", 1, 1), ("decode, 4 rows", 4, 1), ("decode, 16 rows", 16, 1), ("prompt of 210", 1, 210))
 
 
@@ -48,10 +48,8 @@ def print_steps(rounds: int, layers: int) -> None:
 
     clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
     runners = {kind: _runner(kind, layers) for kind in KINDS}
-    print(
-        f"{torch.get_num_threads()} threads\n| step | full, ms: best, median | int8, ms: best, median | best to best |"
-    )
-    print("|---|---|---|---|")
+    print(f"{torch.get_num_threads()} threads; ms: best, median\n")
+    print("| step | full | int8 | int4 | full / int8 | full / int4 | int8 / int4 |\n|---|---|---|---|---|---|---|")
     for name, num_rows, length in STEPS:
         times: dict[str, list[float]] = {kind: [] for kind in KINDS}
         for kind in KINDS if length == 1 else ():
@@ -68,9 +66,9 @@ def print_steps(rounds: int, layers: int) -> None:
                 times[kind].append((clock() - began) * 1000)
         for runner in runners.values():
             runner.drop_all()
-        full, int8 = times["full"], times["int8"]
-        shown = " | ".join(f"{min(one):.1f}, {statistics.median(one):.1f}" for one in (full, int8))
-        print(f"| {name} | {shown} | {min(full) / min(int8):.2f} x |", flush=True)
+        shown = " | ".join(f"{min(one):.1f}, {statistics.median(one):.1f}" for one in times.values())
+        full, int8, int4 = (min(times[kind]) for kind in KINDS)
+        print(f"| {name} | {shown} | {full / int8:.2f} x | {full / int4:.2f} x | {int8 / int4:.2f} x |", flush=True)
 
 
 def _admit(runner: Any, num_rows: int, num_tokens: int) -> None:
@@ -97,7 +95,7 @@ def _runner(kind: str, layers: int) -> Any:
     from tis.engine.batching.limits import BatchLimits
     from tis.engine.models.echo import CharacterTokenizer
 
-    limits = BatchLimits(cache_tokens=16_384, quantisation="int8" if kind == "int8" else None)
+    limits = BatchLimits(cache_tokens=16_384, quantisation=KINDS[kind])
     return choose_runner(_model(layers), CharacterTokenizer(), 8192, limits).new()
 
 
@@ -106,11 +104,12 @@ def print_memory(layers: int) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         _model(layers).save_pretrained(folder)
-        print("Anonymous memory, MiB, without the file of the weights, which is mapped and can be dropped.\n")
-        print("| CPU computes in | weights | before | at most | after |\n|---|---|---|---|---|")
-        for computes, kind in (("bfloat16", "full"), ("bfloat16", "int8"), ("float32", "full"), ("float32", "int8")):
-            command = [sys.executable, __file__, "--load", folder, kind, computes]
-            print(f"| {computes} | {kind} | {subprocess.check_output(command, text=True).strip()} |", flush=True)
+        print("MiB: weights as the server counts them, and anonymous memory, without the file, which is mapped.\n")
+        print("| CPU computes in | weights | counted | before | at most | after |\n|---|---|---|---|---|---|")
+        for computes in ("bfloat16", "float32"):
+            for kind in KINDS:
+                command = [sys.executable, __file__, "--load", folder, kind, computes]
+                print(f"| {computes} | {kind} | {subprocess.check_output(command, text=True).strip()} |", flush=True)
 
 
 def print_peak(folder: str, kind: str, computes: str) -> None:
@@ -120,6 +119,7 @@ def print_peak(folder: str, kind: str, computes: str) -> None:
     from tis.engine.batching.limits import BatchLimits
     from tis.engine.models.echo import CharacterTokenizer
     from tis.engine.weights import cpu_dtype
+    from tis.engine.weights.packed import weight_bytes_of
 
     transformers.utils.logging.disable_progress_bar()
     cpu_dtype.computes_in_bfloat16 = lambda: computes == "bfloat16"  # type: ignore[assignment]
@@ -133,12 +133,13 @@ def print_peak(folder: str, kind: str, computes: str) -> None:
     sampler = threading.Thread(target=sample)
     sampler.start()
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
-    limits = BatchLimits(cache_tokens=512, quantisation="int8" if kind == "int8" else None)
+    limits = BatchLimits(cache_tokens=512, quantisation=KINDS[kind])
     runner = choosing.choose_runner(model, CharacterTokenizer(), 8192, limits).new()
     is_done.set()
     sampler.join()
     assert runner
-    print(" | ".join(str(one) for one in (samples[0], max(samples), _anonymous_mib())))
+    counted = weight_bytes_of(model) >> 20
+    print(" | ".join(str(one) for one in (counted, samples[0], max(samples), _anonymous_mib())))
 
 
 def _anonymous_mib() -> int:

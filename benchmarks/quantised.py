@@ -25,7 +25,7 @@ from chat import Load, measure  # noqa: E402
 from contenders import started, this_server  # noqa: E402
 from random_model import build_model, words_for  # noqa: E402
 
-KINDS = (None, "int8")
+KINDS = (None, "int8", "int4")
 
 
 def main() -> None:
@@ -48,6 +48,8 @@ def print_quality() -> None:
         ("bfloat16", _demo(None).bfloat16(), False),
         ("int8, a token at a time", _demo("int8"), False),
         ("int8, all tokens at once", _demo("int8"), True),
+        ("int4, a token at a time", _demo("int4"), False),
+        ("int4, all tokens at once", _demo("int4"), True),
     ):
         perplexity, agreement, divergence = _quality(model, answers, _at_once if at_once else _one_by_one, exact)
         print(f"| {name} | {perplexity:.4f} | {agreement:.2%} | {divergence:.1e} |", flush=True)
@@ -82,7 +84,7 @@ def _demo(kind: Any) -> Any:
 
     model = AutoModelForImageTextToText.from_pretrained(ROOT / "models" / "demo").eval()
     if kind:
-        quantise_weights(model, native_kernels())
+        quantise_weights(model, native_kernels(), 8 if kind == "int8" else 4)
     return model
 
 

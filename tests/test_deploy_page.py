@@ -10,6 +10,7 @@ PAGE = (REPOSITORY / "docs" / "deploy.md").read_text(encoding="utf-8")
 RESULTS = (REPOSITORY / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
 MEASURED_PARAMETERS = 0.45  # 10^9, of the model in RESULTS.md
 CACHED_TOKENS = 16_384
+INT4_BYTES = 0.62  # of a parameter: 4.5 bits, 8 in the embedding and the head
 LAYERS = {"Qwen3-0.6B": 28, "Qwen3-VL-2B-Thinking": 28, "Qwen3-4B-Instruct-2507": 36, "Qwen3-8B": 36}
 KEY_VALUE_WIDTH = 8 * 128  # heads and their size, of each of these models
 ROWS = re.findall(r"^\| `Qwen/([\w.-]+)` \| (.+) \|$", PAGE, re.MULTILINE)
@@ -31,7 +32,7 @@ def test_sizes_and_speeds_follow_from_what_was_measured(name: str, cells: str) -
     parameters, weights, cache, plan, *speeds = (cell.strip() for cell in cells.split(" | "))
     size = float(parameters)
     cache_size = 2 * 2 * LAYERS[name] * KEY_VALUE_WIDTH * CACHED_TOKENS / 1e9
-    assert weights == f"{2 * size:.1f} / {4 * size:.1f} / {size:.1f}"
+    assert weights == f"{2 * size:.1f} / {4 * size:.1f} / {size:.1f} / {INT4_BYTES * size:.1f}"
     assert cache == f"{cache_size:.1f}" and plan == f"{2 * size + cache_size + 1.5:.0f}"
     steps = zip(speeds, milliseconds("1 row"), milliseconds("16 rows"), strict=True)
     for speed, one, sixteen in steps:

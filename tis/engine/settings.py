@@ -100,8 +100,9 @@ class GenerationSettings(BaseModel):
     )
     vision_cache_mb: int = Field(256, ge=0, description="MiB of memory for encoded images and videos")
     embedding_cache_mb: int = Field(64, ge=0, description="MiB of memory for the newest vectors of embeddings")
-    quantize: Literal["int8"] | None = Field(
-        None, description="weights as 8-bit integers on a CPU: int8; the log says if it does not apply"
+    quantize: Literal["int8", "int4"] | None = Field(
+        None,
+        description="weights as integers on a CPU, of 8 bits (int8) or 4 (int4); the log says if it does not apply",
     )
     kernels: Literal["auto", "off"] = Field(
         "auto", description="native kernels for decoder layers on a CPU, where they are built; off: torch alone"

@@ -122,10 +122,11 @@ def test_families_with_other_layers_take_adapters_too(tmp_path: Path) -> None:
     assert TurnRunner in kinds and BatchRunner in kinds
 
 
-def test_an_adapter_beside_weights_of_8_bits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("quantisation", ["int8", "int4"])
+def test_an_adapter_beside_weights_that_are_integers(tmp_path: Path, quantisation: str) -> None:
     model = new_model("qwen3")
     save_adapter(model, tmp_path / "all", 1, **ADAPTERS["all"])
-    runner = _runner(model, {"all": tmp_path / "all"}, quantisation="int8")
+    runner = _runner(model, {"all": tmp_path / "all"}, quantisation=quantisation)
     plain, adapted = _answers(runner, [("", prompt(30, 1)), ("all", prompt(30, 1))])
     assert plain != adapted and len(adapted) == LENGTH
 

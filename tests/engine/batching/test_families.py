@@ -199,10 +199,10 @@ def test_in_bfloat16_it_is_as_exact_as_transformers(saved: Saved) -> None:
     assert statistics.median(of_ours) <= 2 * statistics.median(of_theirs)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_weights_of_8_bits_answer(saved: Saved, dtype: str) -> None:
+@pytest.mark.parametrize(("dtype", "quantisation"), [("float32", "int8"), ("bfloat16", "int8"), ("bfloat16", "int4")])
+def test_weights_that_are_integers_answer(saved: Saved, dtype: str, quantisation: str) -> None:
     requests = [new_request(prompt(length, seed), max_tokens=4) for seed, length in enumerate(LENGTHS)]
-    assert not run(saved.loaded(dtype, quantisation="int8").new_runner(), requests).errors
+    assert not run(saved.loaded(dtype, quantisation=quantisation).new_runner(), requests).errors
     assert [len(tokens(request)) for request in requests] == [4] * len(LENGTHS)
 
 

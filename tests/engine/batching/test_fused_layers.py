@@ -23,7 +23,7 @@ from tests.engine.batching.tiny_vision import mixed, new_vision_model
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.fused_layers import FusedFront, FusedLayers, fuse_layers
 from tis.engine.batching.limits import BatchLimits
-from tis.engine.kernels.int8_product import takes_int8
+from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels, native_kernels
 from tis.engine.kernels.product import takes_products
 from tis.engine.weights.fused import fuse_modules
@@ -133,7 +133,7 @@ def fronts_in(model: Any) -> list[FusedFront]:
 
 
 @pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("quantisation", [None, "int8"])
+@pytest.mark.parametrize("quantisation", [None, "int8", "int4"])
 @pytest.mark.parametrize("family", MIXTURES)
 def test_what_stands_before_another_mlp_is_one_call(family: str, quantisation: str | None) -> None:
     model = new_mixture(family)
@@ -211,18 +211,21 @@ def test_without_kernels_a_model_keeps_its_layers() -> None:
     assert not fused_in(model)
 
 
+@pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("architecture", USUAL)
-def test_layers_of_8_bits_give_the_tokens_of_their_modules(kernels: NativeKernels, architecture: str) -> None:
-    if not takes_int8(kernels, 64):
-        pytest.skip("this CPU has no kernel for 8-bit weights")
-    prompts = [prompt(length, length) for length in (70, 5)]  # rows of 8 bits, and of 16
+def test_layers_of_integers_give_the_tokens_of_their_modules(
+    kernels: NativeKernels, architecture: str, bits: WeightBits
+) -> None:
+    if not takes_integers(kernels, bits, 64):
+        pytest.skip("this CPU has no kernel for such weights")
+    prompts = [prompt(length, length) for length in (70, 5)]  # beside weights of 8 bits, rows of 8 bits and of 16
     modules, model = new_model(architecture), new_model(architecture)
     fuse_modules(modules, kernels)
-    quantise_weights(modules, kernels)
+    quantise_weights(modules, kernels, bits)
     expected = [new_request(one) for one in prompts]
     run(new_runner(modules, kernels=kernels), expected)
     requests = [new_request(one) for one in prompts]
-    run(new_runner_of(model, quantisation="int8"), requests)
+    run(new_runner_of(model, quantisation=f"int{bits}"), requests)
     assert fused_in(model) and not fused_in(modules)
     assert [tokens(request) for request in requests] == [tokens(request) for request in expected]
 

@@ -104,9 +104,10 @@ def test_an_attention_that_computes_something_else_is_cached_as_it_is(of: str) -
     assert tokens(request) == expected
 
 
+@pytest.mark.parametrize("quantisation", ["int8", "int4"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_with_weights_of_8_bits_it_answers(dtype: Any) -> None:
-    runner = prepared(new_of("DeepseekV3").to(dtype), quantisation="int8")
+def test_with_weights_that_are_integers_it_answers(dtype: Any, quantisation: str) -> None:
+    runner = prepared(new_of("DeepseekV3").to(dtype), quantisation=quantisation)
     requests = [new_request(prompt(length, length)) for length in (3, 70)]
     assert not run(runner, requests).errors
     assert [len(tokens(request)) for request in requests] == [12, 12]

@@ -157,14 +157,19 @@ def check(
 
 
 @pytest.mark.parametrize(
-    ("target", "call"), [("tis.engine.weights.int8.Int8Linear.__init__", 3), (CHOOSING + "quantise_weights", 1)]
+    ("target", "call", "quantisation"),
+    [
+        ("tis.engine.weights.int8.Int8Linear.__init__", 3, "int8"),
+        (CHOOSING + "quantise_weights", 1, "int8"),
+        ("tis.engine.weights.int4.Int4Linear.__init__", 3, "int4"),
+    ],
 )
-def test_a_model_that_cannot_be_rounded_to_8_bits_keeps_its_weights(
-    target: str, call: int, monkeypatch: pytest.MonkeyPatch
+def test_a_model_that_cannot_be_rounded_keeps_its_weights(
+    target: str, call: int, quantisation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads = Loads(lambda: new_model("qwen3"))
     break_at_call(monkeypatch, target, call)
-    assert answers(loads.runner(quantisation="int8")) == expected_of(new_model("qwen3"))
+    assert answers(loads.runner(quantisation=quantisation)) == expected_of(new_model("qwen3"))
     assert loads.num_reads == 2
 
 

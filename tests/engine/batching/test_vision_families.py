@@ -236,7 +236,7 @@ def test_a_loaded_model_answers_about_pictures_as_generate_does(folder: Path) ->
     assert [tokens(request) for request in requests] == expected
 
 
-@pytest.mark.parametrize(("dtype", "quantisation"), [("bfloat16", None), ("bfloat16", "int8")])
+@pytest.mark.parametrize(("dtype", "quantisation"), [("bfloat16", None), ("bfloat16", "int8"), ("bfloat16", "int4")])
 def test_with_weights_of_fewer_bits_it_answers_about_pictures(
     folder: Path, dtype: str, quantisation: str | None
 ) -> None:

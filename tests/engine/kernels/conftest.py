@@ -42,7 +42,18 @@ def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
 def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library, whose tiles are computed in plain C: the level `amx` on a CPU that has all of it but tiles."""
     here, folder = Path(__file__).parent, Path(build.__file__).parent
-    names = ("kernels.c", "parts.c", "decoder_layers.c", "experts.c", "int8_product.c", "states.c", "amx.c")
+    names = (
+        "kernels.c",
+        "parts.c",
+        "decoder_layers.c",
+        "experts.c",
+        "integer_product.c",
+        "int8_product.c",
+        "int4_product.c",
+        "int4_pack.c",
+        "states.c",
+        "amx.c",
+    )
     sources = [str(here / "no_other_levels.c"), *(str(folder / name) for name in names)]
     flags = ["-O1", "-fopenmp", f"-I{folder}", f"-include{here / 'software_tiles.h'}"]
     return compile_c(tmp_path_factory.mktemp("tiles"), [*flags, *sources, "-lm"])

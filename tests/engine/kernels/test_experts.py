@@ -7,12 +7,26 @@ import torch
 from torch.nn.functional import linear, silu
 
 from tis.engine.kernels.experts import ExpertMatrices, NativeExperts
-from tis.engine.kernels.int8_product import takes_int8
+from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels, Scratch
 
 NUM_EXPERTS, HIDDEN, INNER = 7, 66, 44
 NONE = NUM_EXPERTS  # the number of an expert that adds nothing
-WAYS = ["silu", "biases", "another activation", "no gate", "8 bits", "8 bits, another activation"]
+WAYS = [
+    "silu",
+    "biases",
+    "another activation",
+    "no gate",
+    "8 bits",
+    "8 bits, another activation",
+    "4 bits",
+    "4 bits, another activation",
+]
+
+
+def require_integers(kernels: NativeKernels, bits: WeightBits | None) -> None:
+    if bits and not takes_integers(kernels, bits, HIDDEN):
+        pytest.skip(f"this level has no kernel for weights of {bits} bits")
 
 
 @pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
@@ -67,15 +81,14 @@ def choices(tokens: int, each: int = 2) -> Any:
 @pytest.mark.parametrize("tokens", [1, 3, 17, 80])
 @pytest.mark.parametrize("way", WAYS)
 def test_experts_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str, tokens: int) -> None:
-    in_8_bits = way.startswith("8 bits")
-    if in_8_bits and not takes_int8(kernels, HIDDEN):
-        pytest.skip("this level has no kernel for 8-bit weights")
+    bits: WeightBits | None = 8 if way.startswith("8 bits") else 4 if way.startswith("4 bits") else None
+    require_integers(kernels, bits)
     other = clamped if way.endswith("another activation") else squared if way == "no gate" else None
     matrices = new_matrices(dtype, biases=way == "biases", outputs=INNER if way == "no gate" else 2 * INNER)
-    native = NativeExperts(matrices, kernels, other, Scratch(), in_8_bits=in_8_bits)
+    native = NativeExperts(matrices, kernels, other, Scratch(), bits=bits)
     x, (chosen, shares) = torch.randn(tokens, HIDDEN + 6).to(dtype)[:, 6:], choices(tokens)
     exact = computed_by_torch(matrices, other or gated, x, chosen, shares)
-    tolerance = 0.06 if in_8_bits else 0.03 if dtype is torch.bfloat16 else 1e-5
+    tolerance = 0.25 if bits == 4 else 0.06 if bits else 0.03 if dtype is torch.bfloat16 else 1e-5
     result = native(x, chosen, shares)
     assert result.dtype is dtype and (result.double() - exact).abs().max() <= tolerance * exact.abs().max()
 
@@ -101,11 +114,10 @@ def test_a_row_has_the_same_result_beside_any_others(kernels: NativeKernels, dty
         assert torch.equal(native(x[rows], chosen[rows], shares[rows]), together[rows])
 
 
-@pytest.mark.parametrize("in_8_bits", [False, True])
-def test_threads_change_no_bit(kernels: NativeKernels, dtype: Any, in_8_bits: bool) -> None:
-    if in_8_bits and not takes_int8(kernels, HIDDEN):
-        pytest.skip("this level has no kernel for 8-bit weights")
-    native = NativeExperts(new_matrices(dtype), kernels, None, Scratch(), in_8_bits=in_8_bits)
+@pytest.mark.parametrize("bits", [None, 8, 4])
+def test_threads_change_no_bit(kernels: NativeKernels, dtype: Any, bits: WeightBits | None) -> None:
+    require_integers(kernels, bits)
+    native = NativeExperts(new_matrices(dtype), kernels, None, Scratch(), bits=bits)
     x, (chosen, shares) = torch.randn(40, HIDDEN).to(dtype), choices(40)
     before, results = torch.get_num_threads(), []
     try:

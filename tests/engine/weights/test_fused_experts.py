@@ -12,7 +12,7 @@ from tests.engine.batching.families import FAMILIES
 from tests.engine.batching.tiny import TOKENIZER, greedy, new_model_of, new_request, prompt, run, tokens
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.limits import BatchLimits
-from tis.engine.kernels.int8_product import takes_int8
+from tis.engine.kernels.integer_product import takes_integers
 from tis.engine.kernels.native import NativeKernels, native_kernels
 from tis.engine.weights.fused_experts import FusedExperts, fuse_experts
 from tis.engine.weights.packed import weight_bytes_of
@@ -107,17 +107,22 @@ def test_experts_that_are_equally_good_are_chosen_as_generate_does(family: str, 
     assert answered(model, prompts, native_kernels=native_kernels) == expected
 
 
+@pytest.mark.parametrize(("quantisation", "share"), [("int8", 4), ("int4", 64 / 9)])
 @pytest.mark.parametrize("family", BATCHED)
-def test_experts_have_8_bits_where_that_is_wanted(kernels: NativeKernels, family: str) -> None:
-    if not takes_int8(kernels, 64):
-        pytest.skip("this CPU has no kernel for 8-bit weights")
+def test_experts_are_integers_where_that_is_wanted(
+    kernels: NativeKernels, family: str, quantisation: str, share: float
+) -> None:
+    if not takes_integers(kernels, 8 if quantisation == "int8" else 4, 64):
+        pytest.skip("this CPU has no kernel for such weights")
     model = new_mixture(family, **UNPADDED)
     matrices_bytes = sum(one.nbytes for one in model.parameters() if one.ndim == 3)
     prompts = [prompt(length, length) for length in LENGTHS]
-    together = answered(model, prompts, quantisation="int8")
-    assert 4 * sum(one.num_bytes for one in fused_in(model)) == matrices_bytes
-    # Steps of fewer than 64 rows: these have 16 bits, and the same results beside any others.
-    assert together == [answered(new_mixture(family, **UNPADDED), [one], quantisation="int8")[0] for one in prompts]
+    together = answered(model, prompts, quantisation=quantisation)
+    assert share * sum(one.num_bytes for one in fused_in(model)) == matrices_bytes
+    # Rows have the same results beside any others; with weights of 8 bits in steps of fewer than 64.
+    assert together == [
+        answered(new_mixture(family, **UNPADDED), [one], quantisation=quantisation)[0] for one in prompts
+    ]
 
 
 def test_gates_that_are_clamped_stay_the_models_own(kernels: NativeKernels) -> None:

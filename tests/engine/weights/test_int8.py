@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.engine.batching.tiny import new_request, new_runner, prompt, run, tokens
-from tis.engine.kernels.int8_product import Int8Product
+from tis.engine.kernels.integer_product import Int8Product
 from tis.engine.kernels.native import load_kernels
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.int8 import Int8Linear

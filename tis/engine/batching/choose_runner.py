@@ -47,7 +47,7 @@ _FUSING_MODULES = "fusing modules"
 _COMPRESSING = "compressing latents"
 _FUSING_LAYERS = "fusing layers"
 _NATIVE_STATES = "native functions of layers with states"
-_ROUNDING = "rounding the weights to 8 bits"
+_ROUNDING = "rounding the weights to integers"
 _PACKING = "packing the weights"
 _PACKING_TOWER = "packing the vision tower"
 
@@ -201,12 +201,12 @@ def _batched(
     replace_state_layers(model, continues=trial.continues)
     if has_kernels:
         stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
-    if limits.quantisation:
-        num_rounded = stages.run(_ROUNDING, lambda: quantise_weights(model, kernels))
+    if bits := limits.weight_bits:
+        num_rounded = stages.run(_ROUNDING, lambda: quantise_weights(model, kernels, bits))
         if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     if not any(one.adapts(EXPANSION) for one in adapters):
-        stages.run(_COMPRESSING, lambda: compress_latents(model, in_8_bits=num_rounded > 0))
+        stages.run(_COMPRESSING, lambda: compress_latents(model, is_rounded=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
     # Whole layers in C know no adapters, and no pictures whose tokens see each other.
     if has_kernels and not tower.looks_ahead and not adapters:

@@ -17,7 +17,7 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
 from tis.engine.batching.text_attention import cache_shape
-from tis.engine.kernels.int8_product import Int8Product
+from tis.engine.kernels.integer_product import IntegerProduct
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels, Scratch
 from tis.engine.kernels.product import BlockFormat, takes_products
@@ -25,6 +25,7 @@ from tis.engine.optional_stages import Misfit, Trials
 from tis.engine.weights.fused import attention_named, positions_of, random_rows
 from tis.engine.weights.fused_attention import FusedAttention
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
+from tis.engine.weights.int4 import Int4Linear
 from tis.engine.weights.int8 import Int8Linear
 
 log = logging.getLogger("tis.engine")
@@ -194,10 +195,10 @@ def _computed_with(mlp: Any, layer: Any, x: Any, call: _Call) -> Any:
 
 
 def _require_products(layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
-    num_int8 = sum(isinstance(product, Int8Product) for product in layer.products)
-    if num_int8 not in (0, len(layer.products)):
-        raise Misfit("not all of its weights have 8 bits")
-    if num_int8:
+    levels = {product.level if isinstance(product, IntegerProduct) else 0 for product in layer.products}
+    if len(levels) > 1:
+        raise Misfit("not all of its weights have as many bits")
+    if levels != {0}:
         return
     if any(isinstance(product, Linear) and product.weight.dtype is not layer.dtype for product in layer.products):
         raise Misfit("its matrices have another type than its numbers")
@@ -239,8 +240,8 @@ def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
     return described, shape
 
 
-def _product(linear: Any) -> Linear | Int8Product:
-    if isinstance(linear, Int8Linear) and linear.product is not None:
+def _product(linear: Any) -> Linear | IntegerProduct:
+    if isinstance(linear, Int8Linear | Int4Linear) and linear.product is not None:
         return linear.product
     if type(linear) is not torch.nn.Linear:
         raise Misfit(f"{type(linear).__name__} is no plain linear layer")

@@ -25,7 +25,7 @@ EXPANSION = "kv_b_proj"  # makes keys and values of latents
 # For longer texts their keys and values are not made at once.
 _MAX_EXPANDED_BYTES = 2**28
 _NUM_TRIED = 5  # tokens
-_TOLERANCE_OF_8_BITS = 0.1  # of the largest number of a row: latents are rounded, too
+_TOLERANCE_OF_INTEGERS = 0.1  # of the largest number of a row: latents are rounded, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class LatentHeads:
         return bool(is_less and num_expanded * self.of_keys.itemsize <= _MAX_EXPANDED_BYTES)
 
 
-def compress_latents(model: Any, *, in_8_bits: bool = False) -> int:
+def compress_latents(model: Any, *, is_rounded: bool = False) -> int:
     """Returns the number of attentions that give latents to the cache from now on."""
     if model.device.type != "cpu":
         return 0
@@ -75,7 +75,7 @@ def compress_latents(model: Any, *, in_8_bits: bool = False) -> int:
     trials, number = Trials("compressing latents"), 0
     with torch.inference_mode():
         for attention in found:
-            if heads := trials.attempt(attention, partial(_tried, attention, in_8_bits=in_8_bits)):
+            if heads := trials.attempt(attention, partial(_tried, attention, is_rounded=is_rounded)):
                 _hand_out_latents(attention, heads)
                 number += 1
     trials.report()
@@ -84,7 +84,7 @@ def compress_latents(model: Any, *, in_8_bits: bool = False) -> int:
     return number
 
 
-def _tried(attention: Any, *, in_8_bits: bool) -> LatentHeads:
+def _tried(attention: Any, *, is_rounded: bool) -> LatentHeads:
     if any(not isinstance(getattr(attention, name, None), int) for name in _SIZES):
         raise Misfit("its sizes have other names")
     key_size, rotated, value_size, rank, num_heads = (getattr(attention, name) for name in _SIZES)
@@ -105,7 +105,7 @@ def _tried(attention: Any, *, in_8_bits: bool) -> LatentHeads:
     gathered = scaled_dot_product_attention(
         heads.queries(query), as_head, as_head[..., :rank], is_causal=True, scale=attention.scaling
     )
-    tolerance = _TOLERANCE_OF_8_BITS if in_8_bits else None
+    tolerance = _TOLERANCE_OF_INTEGERS if is_rounded else None
     if not is_close(heads.values(gathered.transpose(0, 1)).transpose(0, 1), theirs, tolerance):
         raise Misfit("it computes something else")
     return heads

@@ -16,5 +16,9 @@ class BatchLimits:
     max_running: int = 32  # choices computed in one step
     vision_cache_bytes: int = 256 * 2**20  # cached features of images and videos
     prompt_lookup: bool = True
-    quantisation: Literal["int8"] | None = None  # of the weights, on a CPU
+    quantisation: Literal["int8", "int4"] | None = None  # of the weights, on a CPU
     native_kernels: bool = True  # on a CPU, where they are built
+
+    @property
+    def weight_bits(self) -> Literal[4, 8] | None:
+        return {"int8": 8, "int4": 4}[self.quantisation] if self.quantisation else None  # type: ignore[return-value]

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "int8_product.h"
+#include "integer_product.h"
 #include "parts.h"
 
 struct layer {
@@ -20,7 +20,7 @@ struct layer {
    scratch, and what comes behind it is not computed here. */
 struct layers {
   struct call call;
-  int64_t int8_level; /* 0: the weights are numbers */
+  int64_t integer_level; /* 0: the weights are numbers */
   const struct layer *layers;
   int64_t count, hidden, inner, heads, key_heads, size, rotary_size;
   void *x;       /* [tokens, hidden]: in and out */
@@ -43,7 +43,7 @@ struct layers {
 enum { QKV, ATTENTION, OUTPUT, GATE_UP, DOWN, SHARED };
 struct buffers {
   void *normed, *qkv, *attended, *inner;
-  void *sum; /* of a product with 8-bit weights */
+  void *sum; /* of a product with weights of 8 or 4 bits */
 };
 
 struct share { /* the tokens of one thread, where they are divided */
@@ -84,19 +84,18 @@ static struct product product_of(const struct layers *a, const void *x, int64_t 
   return product;
 }
 
-static struct int8_product int8_product_of(const struct layers *a, const void *x, int64_t inputs,
+static struct integer_product rounded_product_of(const struct layers *a, const void *x, int64_t inputs,
                                            const struct weights *weights, void *out, int64_t outputs) {
-  const int64_t bits = a->tokens >= MIN_ROWS_FOR_8_BITS ? 8 : 16, groups = (inputs + GROUP - 1) / GROUP;
-  const struct int8_product product = {x,         weights->blocks, weights->scales, weights->sums,
-                                       weights->bias, out,        a->integers,     a->row_scales,
-                                       a->tokens, inputs,          inputs,          outputs,
-                                       groups,    a->call.type == BFLOAT16, bits,   a->call.threads,
-                                       a->int8_level};
+  const int64_t bits = a->tokens >= MIN_ROWS_FOR_8_BITS ? 8 : 16;
+  const struct integer_product product = {x,       weights->blocks, weights->scales, weights->sums,     weights->bias,
+                                          out,     a->integers,     a->row_scales,   a->tokens,         inputs,
+                                          inputs,  outputs,         a->call.type == BFLOAT16, bits,     a->call.threads,
+                                          a->integer_level};
   return product;
 }
 
-static void round_rows(const struct int8_product *p, struct share mine) {
-  for (int64_t row = mine.begin; row < mine.end; row++) int8_round_row(p, row);
+static void round_rows(const struct integer_product *p, struct share mine) {
+  for (int64_t row = mine.begin; row < mine.end; row++) integer_round_row(p, row);
 }
 
 /* x += sum */
@@ -197,39 +196,39 @@ static void compute_rest(const struct layers *a, const struct layer *layer, int6
   WAIT_FOR_ALL
 }
 
-/* The same with 8-bit weights: rows are rounded before a product, and nothing comes right behind it. */
-static void compute_int8_queries(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
+/* The same with weights of 8 or 4 bits: rows are rounded before a product, and nothing comes right behind it. */
+static void compute_rounded_queries(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
   const struct buffers b = buffers_of(a);
   norm(a, layer->input_norm, layer->input_eps, b.normed, mine);
-  struct int8_product product = int8_product_of(a, b.normed, a->hidden, &layer->qkv, b.qkv, qkv_width(a));
+  struct integer_product product = rounded_product_of(a, b.normed, a->hidden, &layer->qkv, b.qkv, qkv_width(a));
   round_rows(&product, mine);
   WAIT_FOR_ALL
-  int8_multiply_parts(&product, next + QKV);
+  integer_multiply_parts(&product, next + QKV);
   WAIT_FOR_ALL
 }
 
-static void compute_int8_rest(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
+static void compute_rounded_rest(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
   const struct buffers b = buffers_of(a);
-  struct int8_product product = int8_product_of(a, b.attended, a->heads * a->size, &layer->output, b.sum, a->hidden);
+  struct integer_product product = rounded_product_of(a, b.attended, a->heads * a->size, &layer->output, b.sum, a->hidden);
   round_rows(&product, mine);
   WAIT_FOR_ALL
-  int8_multiply_parts(&product, next + OUTPUT);
+  integer_multiply_parts(&product, next + OUTPUT);
   WAIT_FOR_ALL
   add_sum(a, b.sum, mine);
   norm(a, layer->inner_norm, layer->inner_eps, b.normed, mine);
   if (!a->inner) return;
-  product = int8_product_of(a, b.normed, a->hidden, &layer->gate_up, b.sum, 2 * a->inner);
+  product = rounded_product_of(a, b.normed, a->hidden, &layer->gate_up, b.sum, 2 * a->inner);
   round_rows(&product, mine);
   WAIT_FOR_ALL
-  int8_multiply_parts(&product, next + GATE_UP);
+  integer_multiply_parts(&product, next + GATE_UP);
   WAIT_FOR_ALL
   const char *up = (const char *)b.sum + a->inner * item_size(a);
   const struct silu_mul silu_mul = {a->call, {b.sum, 1, 2 * a->inner, 0}, {up, 1, 2 * a->inner, 0}, b.inner, a->tokens, a->inner};
   operations_of(a->call)->silu_mul(&silu_mul, mine.begin, mine.end);
-  product = int8_product_of(a, b.inner, a->inner, &layer->down, b.sum, a->hidden);
+  product = rounded_product_of(a, b.inner, a->inner, &layer->down, b.sum, a->hidden);
   round_rows(&product, mine);
   WAIT_FOR_ALL
-  int8_multiply_parts(&product, next + DOWN);
+  integer_multiply_parts(&product, next + DOWN);
   WAIT_FOR_ALL
   add_sum(a, b.sum, mine);
 }
@@ -250,7 +249,7 @@ static void compute_rest_of_wanted(const struct layers *a, const struct layer *l
     copy_row(buffers_of(&few).attended, row, buffers_of(a).attended, a->wanted[row], attended_bytes);
   }
   WAIT_FOR_ALL
-  (a->int8_level ? compute_int8_rest : compute_rest)(&few, layer, next, mine);
+  (a->integer_level ? compute_rounded_rest : compute_rest)(&few, layer, next, mine);
   for (int64_t row = mine.begin; row < mine.end; row++) copy_row(a->x, a->wanted[row], few.x, row, row_bytes);
 }
 
@@ -258,10 +257,10 @@ static void compute_layers(const struct layers *a, const struct attention_parts 
   const struct share mine = share_of(a->tokens);
   for (int64_t number = 0; number < a->count; number++, next += SHARED) {
     const struct layer *layer = a->layers + number;
-    (a->int8_level ? compute_int8_queries : compute_queries)(a, layer, next, mine);
+    (a->integer_level ? compute_rounded_queries : compute_queries)(a, layer, next, mine);
     attend(a, layer, parts, scratch, next, mine);
     if (number + 1 < a->count || a->num_wanted < 0)
-      (a->int8_level ? compute_int8_rest : compute_rest)(a, layer, next, mine);
+      (a->integer_level ? compute_rounded_rest : compute_rest)(a, layer, next, mine);
     else
       compute_rest_of_wanted(a, layer, next);
   }

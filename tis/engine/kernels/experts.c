@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "int8_product.h"
+#include "integer_product.h"
 #include "parts.h"
 
 enum { UP = 1, DOWN = 2 };
 
 struct experts {
   struct call call;
-  int64_t int8_level; /* 0: the weights are numbers */
+  int64_t integer_level; /* 0: the weights are numbers */
   int64_t stages;     /* UP, DOWN or both; only with `has_silu` nothing has to be done between them */
   int64_t has_silu;
   struct weights gate_up, down; /* of all experts, one behind the other */
@@ -101,9 +101,9 @@ static void multiply(const struct experts *a, const struct groups *g, const stru
   }
 }
 
-static struct int8_product int8_product_of(const struct experts *a, const struct groups *g, const void *x, int64_t inputs,
+static struct integer_product rounded_product_of(const struct experts *a, const struct groups *g, const void *x, int64_t inputs,
                                            const struct weights *weights, void *out, int64_t outputs) {
-  return (struct int8_product){.x = x,
+  return (struct integer_product){.x = x,
                                .weights = weights->blocks,
                                .scales = weights->scales,
                                .sums = weights->sums,
@@ -115,31 +115,30 @@ static struct int8_product int8_product_of(const struct experts *a, const struct
                                .row_stride = inputs,
                                .inputs = inputs,
                                .outputs = outputs,
-                               .groups = (inputs + GROUP - 1) / GROUP,
                                .is_bfloat = a->call.type == BFLOAT16,
                                .bits = a->tokens >= MIN_ROWS_FOR_8_BITS ? 8 : 16,
                                .threads = a->call.threads,
-                               .level = a->int8_level};
+                               .level = a->integer_level};
 }
 
-/* The same with 8-bit weights, of rows that are rounded. */
-static void multiply_int8(const struct experts *a, const struct groups *g, const struct int8_product *all, int64_t *next) {
-  const int64_t width = int8_width(all->level), blocks = (all->outputs + width - 1) / width, padded = blocks * width;
-  const int64_t row_bytes = int8_row_bytes(all);
-  struct int8_product product = *all;
+/* The same with weights of 8 or 4 bits, of rows that are rounded. */
+static void multiply_rounded(const struct experts *a, const struct groups *g, const struct integer_product *all, int64_t *next) {
+  const int64_t width = integer_width(all->level), blocks = (all->outputs + width - 1) / width, padded = blocks * width;
+  const int64_t row_bytes = integer_row_bytes(all), block_bytes = integer_block_bytes(all);
+  struct integer_product product = *all;
   for (;;) {
     const int64_t unit = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
     if (unit >= g->count * blocks) return;
     const struct group *group = g->groups + unit / blocks;
-    product.weights = all->weights + group->expert * padded * all->groups * GROUP;
+    product.weights = (const char *)all->weights + group->expert * blocks * block_bytes;
     product.scales = all->scales + group->expert * padded;
-    product.sums = all->sums + group->expert * padded;
+    product.sums = all->sums ? all->sums + group->expert * padded : NULL;
     product.bias = all->bias ? all->bias + group->expert * padded : NULL;
     product.integers = all->integers + group->begin * row_bytes;
     product.row_scales = all->row_scales + group->begin;
     product.out = (char *)all->out + group->begin * all->outputs * item_size(a);
     product.rows = group->rows;
-    int8_multiply_block(&product, unit % blocks);
+    integer_multiply_block(&product, unit % blocks);
   }
 }
 
@@ -151,11 +150,11 @@ static void compute_up(const struct experts *a, const struct groups *g, int64_t 
   const int64_t item = item_size(a), bytes = a->hidden * item;
   for (int64_t row = mine.begin; row < mine.end; row++)
     memcpy((char *)a->rows + row * bytes, (const char *)a->x + g->tokens[row] * a->x_stride * item, bytes);
-  if (a->int8_level) {
-    const struct int8_product product = int8_product_of(a, g, a->rows, a->hidden, &a->gate_up, a->up, a->up_width);
-    for (int64_t row = mine.begin; row < mine.end; row++) int8_round_row(&product, row);
+  if (a->integer_level) {
+    const struct integer_product product = rounded_product_of(a, g, a->rows, a->hidden, &a->gate_up, a->up, a->up_width);
+    for (int64_t row = mine.begin; row < mine.end; row++) integer_round_row(&product, row);
     WAIT_FOR_ALL
-    multiply_int8(a, g, &product, next);
+    multiply_rounded(a, g, &product, next);
     WAIT_FOR_ALL
     if (!a->has_silu) return;
     const char *factor = (const char *)a->up + a->inner * item;
@@ -172,12 +171,12 @@ static void compute_up(const struct experts *a, const struct groups *g, int64_t 
 }
 
 static void compute_down(const struct experts *a, const struct groups *g, int64_t *next) {
-  if (a->int8_level) {
+  if (a->integer_level) {
     const struct share mine = share_of(g->rows);
-    const struct int8_product product = int8_product_of(a, g, a->inner_rows, a->inner, &a->down, a->rows, a->hidden);
-    for (int64_t row = mine.begin; row < mine.end; row++) int8_round_row(&product, row);
+    const struct integer_product product = rounded_product_of(a, g, a->inner_rows, a->inner, &a->down, a->rows, a->hidden);
+    for (int64_t row = mine.begin; row < mine.end; row++) integer_round_row(&product, row);
     WAIT_FOR_ALL
-    multiply_int8(a, g, &product, next);
+    multiply_rounded(a, g, &product, next);
   } else {
     multiply(a, g, &a->down, a->inner_rows, a->inner, a->rows, a->hidden, NOTHING, next);
   }

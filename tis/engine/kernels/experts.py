@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.int8_product import Int8Product
+from tis.engine.kernels.integer_product import WeightBits, integers_of_row, product_of
 from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of, is_bfloat16
 
@@ -45,7 +45,7 @@ class NativeExperts:
         activation: Callable[[Any], Any] | None,
         scratch: Scratch,
         *,
-        in_8_bits: bool = False,
+        bits: WeightBits | None = None,
     ) -> None:
         self.num_experts, self._up_width, self._hidden = matrices.gate_up.shape
         self._inner = matrices.inner
@@ -53,11 +53,14 @@ class NativeExperts:
         self._level = kernels.level
         self._compute = kernels.library.tis_experts
         self._compute.argtypes, self._compute.restype = [ctypes.c_char_p], ctypes.c_int64
-        pack = _rounded if in_8_bits else _packed
-        self._gate_up, self._int8_level = pack(
-            matrices.gate_up, matrices.gate_up_bias, kernels, in_turn=activation is None and not in_8_bits
-        )
-        self._down, _ = pack(matrices.down, matrices.down_bias, kernels, in_turn=False)
+        first, second = (matrices.gate_up, matrices.gate_up_bias), (matrices.down, matrices.down_bias)
+        self._integer_level = 0
+        if bits:
+            self._gate_up, self._integer_level = _rounded(*first, kernels, bits)
+            self._down, _ = _rounded(*second, kernels, bits)
+        else:
+            self._gate_up = _packed(*first, kernels, in_turn=activation is None)
+            self._down = _packed(*second, kernels, in_turn=False)
 
     @property
     def num_bytes(self) -> int:
@@ -76,7 +79,7 @@ class NativeExperts:
             return out.zero_()
         rows, integers, row_scales = self._buffers(pairs, x.dtype)
         up = inner = None
-        if self._activation is not None or self._int8_level:
+        if self._activation is not None or self._integer_level:
             up = self._scratch.get("up", pairs * self._up_width, x.dtype)[: pairs * self._up_width]
         if self._activation is None:
             inner = self._scratch.get("inner", pairs * self._inner, x.dtype)
@@ -87,7 +90,7 @@ class NativeExperts:
             check_code(
                 self._compute(
                     _EXPERTS.pack(
-                        *(self._level, TYPES[x.dtype], threads, self._int8_level, stages, self._activation is None),
+                        *(self._level, TYPES[x.dtype], threads, self._integer_level, stages, self._activation is None),
                         *(*self._gate_up.fields(), *self._down.fields()),
                         *(x.data_ptr(), x.stride(0), chosen.data_ptr(), shares.data_ptr()),
                         *(*chosen.shape, self.num_experts, self._hidden, self._inner, self._up_width),
@@ -107,13 +110,13 @@ class NativeExperts:
 
     def _buffers(self, pairs: int, dtype: Any) -> tuple[Any, Any, Any]:
         rows = self._scratch.get("rows", pairs * self._hidden, dtype)
-        num_integers = pairs * 2 * (max(self._hidden, self._inner) + 3) if self._int8_level else 0
+        num_integers = pairs * integers_of_row(max(self._hidden, self._inner)) if self._integer_level else 0
         integers = self._scratch.get("integers", num_integers, torch.uint8)
-        return rows, integers, self._scratch.get("row_scales", pairs if self._int8_level else 0, torch.float32)
+        return rows, integers, self._scratch.get("row_scales", pairs if self._integer_level else 0, torch.float32)
 
 
-def _packed(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: bool) -> tuple[PackedWeights, int]:
-    """The matrices [experts, outputs, inputs] behind one another, as `BlockFormat` packs one. Of 8 bits: level 0."""
+def _packed(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
+    """The matrices [experts, outputs, inputs] behind one another, as `BlockFormat` packs one."""
     form = BlockFormat(kernels, matrix.dtype)
     if matrix.dtype is torch.float32:
         narrow = BlockFormat(kernels, matrix.dtype, torch.bfloat16)
@@ -125,21 +128,20 @@ def _packed(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: b
     experts = range(len(matrix))
     blocks = _stacked(len(matrix), (form.pack(of(expert, matrix)) for expert in experts))
     biases = None if bias is None else _stacked(len(matrix), (form.pack_bias(of(expert, bias)) for expert in experts))
-    return PackedWeights(blocks, biases), 0
+    return PackedWeights(blocks, biases)
 
 
-def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: bool) -> tuple[PackedWeights, int]:
-    """The same in 8 bits."""
-    assert not in_turn  # SiLU comes behind the product, not right in it
+def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> tuple[PackedWeights, int]:
+    """The same as integers, and how they are multiplied."""
     level = 0
     stacks: dict[str, Any] = {}
     for expert, weight in enumerate(matrix):
-        product = Int8Product(weight, None if bias is None else bias[expert], kernels)
+        product = product_of(weight, None if bias is None else bias[expert], kernels, bits)
         level = product.level
         for name in ("blocks", "bias", "scales", "sums"):
             if (tensor := getattr(product, name)) is not None:
                 stacks.setdefault(name, tensor.new_empty((len(matrix), *tensor.shape)))[expert] = tensor
-    return PackedWeights(stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks["sums"]), level
+    return PackedWeights(stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums")), level
 
 
 def _stacked(number: int, tensors: Iterable[Any]) -> Any:

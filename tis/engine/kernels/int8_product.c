@@ -2,18 +2,19 @@
 
    Each row is rounded to integers, 16 or 8 bits, with a scale of its own. All products are exact sums of integers: a row
    has the same result beside any other rows. With VNNI, 16 bits are two planes of bytes, `high * 256 + low`. */
-#include "int8_product.h"
+#include "integer_product.h"
 
 #include <math.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
 enum { OUTPUTS = 64, AVX2_OUTPUTS = 16 };
+
+static int64_t groups_of(const struct integer_product *p) { return (p->inputs + GROUP - 1) / GROUP; }
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
-static inline float number_at(const struct int8_product *p, int64_t place) {
+static inline float number_at(const struct integer_product *p, int64_t place) {
   if (!p->is_bfloat) return ((const float *)p->x)[place];
   const uint32_t bits = (uint32_t)((const uint16_t *)p->x)[place] << 16;
   float number;
@@ -45,7 +46,7 @@ static inline float number_at(const struct int8_product *p, int64_t place) {
   } while (0)
 
 /* Sums and scales of one output, as the number that the layer returns. */
-static inline void store(const struct int8_product *p, int64_t row, int64_t output, float value) {
+static inline void store(const struct integer_product *p, int64_t row, int64_t output, float value) {
   if (!p->is_bfloat) {
     ((float *)p->out)[row * p->outputs + output] = value;
     return;
@@ -63,14 +64,14 @@ static inline void store(const struct int8_product *p, int64_t row, int64_t outp
    are one line of the cache. */
 enum { GROUPS_AT_ONCE = 128 };
 
-TARGET static void round_row_avx2(const struct int8_product *p, int64_t row) {
+TARGET static void round_row_avx2(const struct integer_product *p, int64_t row) {
   float largest;
   LARGEST(p, row, largest);
   const float inverse = largest > 0 ? 32767.0f / largest : 0;
-  int16_t *to = (int16_t *)p->integers + row * p->groups * GROUP;
+  int16_t *to = (int16_t *)p->integers + row * groups_of(p) * GROUP;
   for (int64_t at = 0; at < p->inputs; at++)
     to[at] = (int16_t)(int32_t)rintf(number_at(p, row * p->row_stride + at) * inverse);
-  memset(to + p->inputs, 0, (p->groups * GROUP - p->inputs) * 2);
+  memset(to + p->inputs, 0, (groups_of(p) * GROUP - p->inputs) * 2);
   p->row_scales[row] = largest / 32767.0f;
 }
 
@@ -119,7 +120,7 @@ TARGET static inline __attribute__((always_inline)) void add_avx2(const int8_t *
 #undef END
 }
 
-TARGET static void finish_avx2(const struct int8_product *p, int64_t row, int64_t first, const float *totals) {
+TARGET static void finish_avx2(const struct integer_product *p, int64_t row, int64_t first, const float *totals) {
   const int64_t left = p->outputs - first, count = left < AVX2_OUTPUTS ? left : AVX2_OUTPUTS;
   float values[AVX2_OUTPUTS];
   for (int i = 0; i < AVX2_OUTPUTS; i++) values[i] = totals[i] * p->row_scales[row] * p->scales[first + i];
@@ -127,21 +128,21 @@ TARGET static void finish_avx2(const struct int8_product *p, int64_t row, int64_
   for (int64_t i = 0; i < count; i++) store(p, row, first + i, values[i]);
 }
 
-TARGET static inline __attribute__((always_inline)) void rows_avx2(const struct int8_product *p, int64_t block, int64_t row,
+TARGET static inline __attribute__((always_inline)) void rows_avx2(const struct integer_product *p, int64_t block, int64_t row,
                                                                    const int rows) {
-  const int64_t size = p->groups * GROUP;
+  const int64_t all = groups_of(p), size = all * GROUP;
   const int16_t *x = (const int16_t *)p->integers + row * size;
   float totals[6 * AVX2_OUTPUTS] = {0};
-  for (int64_t begin = 0; begin < p->groups; begin += GROUPS_AT_ONCE) {
-    const int64_t groups = begin + GROUPS_AT_ONCE < p->groups ? GROUPS_AT_ONCE : p->groups - begin;
-    const int8_t *weights = p->weights + (block * p->groups + begin) * AVX2_OUTPUTS * GROUP;
+  for (int64_t begin = 0; begin < all; begin += GROUPS_AT_ONCE) {
+    const int64_t groups = begin + GROUPS_AT_ONCE < all ? GROUPS_AT_ONCE : all - begin;
+    const int8_t *weights = (const int8_t *)p->weights + (block * all + begin) * AVX2_OUTPUTS * GROUP;
     for (int part = 0; part < AVX2_OUTPUTS; part += rows <= 2 ? 16 : 8)
       add_avx2(weights + part * GROUP, x + begin * GROUP, size, groups, rows, totals + part);
   }
   for (int r = 0; r < rows; r++) finish_avx2(p, row + r, block * AVX2_OUTPUTS, totals + r * AVX2_OUTPUTS);
 }
 
-TARGET static void block_avx2(const struct int8_product *p, int64_t block) {
+TARGET static void block_avx2(const struct integer_product *p, int64_t block) {
   int64_t row = 0;
   for (; row + 6 <= p->rows; row += 6) rows_avx2(p, block, row, 6);
   switch (p->rows - row) {
@@ -158,10 +159,10 @@ TARGET static void block_avx2(const struct int8_product *p, int64_t block) {
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")))
 
-TARGET static void round_row_vnni(const struct int8_product *p, int64_t row) {
+TARGET static void round_row_vnni(const struct integer_product *p, int64_t row) {
   float largest;
   LARGEST(p, row, largest);
-  const int64_t size = p->groups * GROUP;
+  const int64_t size = groups_of(p) * GROUP;
   const float most = p->bits == 16 ? 32767.0f : 127.0f, inverse = largest > 0 ? most / largest : 0;
   p->row_scales[row] = largest / most;
   if (p->bits == 16) {
@@ -182,12 +183,12 @@ TARGET static void round_row_vnni(const struct int8_product *p, int64_t row) {
   }
 }
 
-TARGET static inline __m512 as_values(const struct int8_product *p, int64_t row, int64_t output, __m512 sums) {
+TARGET static inline __m512 as_values(const struct integer_product *p, int64_t row, int64_t output, __m512 sums) {
   const __m512 scales = _mm512_mul_ps(_mm512_loadu_ps(p->scales + output), _mm512_set1_ps(p->row_scales[row]));
   return p->bias ? _mm512_fmadd_ps(sums, scales, _mm512_loadu_ps(p->bias + output)) : _mm512_mul_ps(sums, scales);
 }
 
-TARGET static inline void store_sixteen(const struct int8_product *p, int64_t row, int64_t output, __m512 values) {
+TARGET static inline void store_sixteen(const struct integer_product *p, int64_t row, int64_t output, __m512 values) {
   const int64_t left = p->outputs - output;
   if (left <= 0) return;
   const __mmask16 mask = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
@@ -202,7 +203,7 @@ TARGET static inline void store_sixteen(const struct int8_product *p, int64_t ro
   _mm256_mask_storeu_epi16((uint16_t *)p->out + row * p->outputs + output, mask, _mm512_cvtepi32_epi16(rounded));
 }
 
-TARGET static __attribute__((noinline)) void finish_vnni(const struct int8_product *p, int64_t block, int64_t first, int planes,
+TARGET static __attribute__((noinline)) void finish_vnni(const struct integer_product *p, int64_t block, int64_t first, int planes,
                                                          const int32_t sums[][OUTPUTS]) {
   for (int64_t i = 0; i < OUTPUTS; i += 16) {
     /* The bytes are unsigned: 128 too large, or the high ones of 16 bits are. */
@@ -224,7 +225,7 @@ TARGET static __attribute__((noinline)) void finish_vnni(const struct int8_produ
 }
 
 /* `planes` rows of bytes, from `first`, with 64 outputs. The sums have names, as GCC keeps an array of them in memory. */
-TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct int8_product *p, int64_t block, int64_t first,
+TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct integer_product *p, int64_t block, int64_t first,
                                                                    const int planes) {
 #define BEGIN(r) __m512i s##r##0 = _mm512_setzero_si512(), s##r##1 = s##r##0, s##r##2 = s##r##0, s##r##3 = s##r##0;
 #define ADD(r)                                                  \
@@ -245,10 +246,10 @@ TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct 
     _mm512_store_si512(sums[r] + 48, s##r##3);     \
   }
   BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
-  const int64_t size = p->groups * GROUP, block_size = size * OUTPUTS;
-  const int8_t *weights = p->weights + block * block_size;
+  const int64_t groups = groups_of(p), size = groups * GROUP, block_size = size * OUTPUTS;
+  const int8_t *weights = (const int8_t *)p->weights + block * block_size;
   const uint8_t *x = p->integers + first * size;
-  for (int64_t group = 0; group < p->groups; group++, weights += OUTPUTS * GROUP, x += GROUP) {
+  for (int64_t group = 0; group < groups; group++, weights += OUTPUTS * GROUP, x += GROUP) {
     const __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
     const __m512i w2 = _mm512_loadu_si512(weights + 128), w3 = _mm512_loadu_si512(weights + 192);
     ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
@@ -258,7 +259,7 @@ TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct 
   finish_vnni(p, block * OUTPUTS, first, planes, sums);
 }
 
-TARGET static void block_vnni(const struct int8_product *p, int64_t block) {
+TARGET static void block_vnni(const struct integer_product *p, int64_t block) {
   const int64_t planes = p->bits == 16 ? 2 * p->rows : p->rows;
   int64_t plane = 0;
   for (; planes - plane >= 6 && planes - plane != 8; plane += 6) tile_vnni(p, block, plane, 6);
@@ -270,56 +271,22 @@ TARGET static void block_vnni(const struct int8_product *p, int64_t block) {
 #undef TARGET
 #endif
 
-/* 0: this CPU has neither path. */
-EXPORT int64_t tis_int8_level(void) {
+void int8_round_row(const struct integer_product *p, int64_t row) {
 #ifdef __x86_64__
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return NONE;
-  const int has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return has_avx512 && __builtin_cpu_supports("avx512vnni") ? VNNI : AVX2;
-#else
-  return NONE;
-#endif
-}
-
-void int8_round_row(const struct int8_product *p, int64_t row) {
-#ifdef __x86_64__
-  (p->level == VNNI ? round_row_vnni : round_row_avx2)(p, row);
+  (p->level == INT8_VNNI ? round_row_vnni : round_row_avx2)(p, row);
 #else
   (void)p, (void)row;
 #endif
 }
 
-int64_t int8_width(int64_t level) { return level == VNNI ? OUTPUTS : AVX2_OUTPUTS; }
-
-int64_t int8_row_bytes(const struct int8_product *p) {
-  return (p->level == VNNI && p->bits == 8 ? 1 : 2) * p->groups * GROUP;
+int64_t int8_row_bytes(const struct integer_product *p) {
+  return (p->level == INT8_VNNI && p->bits == 8 ? 1 : 2) * groups_of(p) * GROUP;
 }
 
-void int8_multiply_block(const struct int8_product *p, int64_t block) {
+void int8_multiply_block(const struct integer_product *p, int64_t block) {
 #ifdef __x86_64__
-  (p->level == VNNI ? block_vnni : block_avx2)(p, block);
+  (p->level == INT8_VNNI ? block_vnni : block_avx2)(p, block);
 #else
   (void)p, (void)block;
 #endif
-}
-
-void int8_multiply_parts(const struct int8_product *p, int64_t *next) {
-  const int64_t width = int8_width(p->level), blocks = (p->outputs + width - 1) / width;
-  for (;;) {
-    const int64_t block = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
-    if (block >= blocks) return;
-    int8_multiply_block(p, block);
-  }
-}
-
-EXPORT void tis_int8_multiply(const struct int8_product *p) {
-  int64_t next = 0;
-#pragma omp parallel num_threads((int)p->threads) if (p->threads > 1)
-  {
-#pragma omp for schedule(static)
-    for (int64_t row = 0; row < p->rows; row++) int8_round_row(p, row);
-    int8_multiply_parts(p, &next);
-  }
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.int8_product import Int8Product
+from tis.engine.kernels.integer_product import IntegerProduct, integers_of_row
 from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of
 
@@ -47,8 +47,8 @@ class LayerShape:
 
     @property
     def num_integers(self) -> int:
-        """Bytes for each token whose numbers are rounded to 16 bits."""
-        return 2 * (max(self.hidden, self.attended, self.inner) + 3)
+        """Bytes for each token whose numbers are rounded."""
+        return integers_of_row(max(self.hidden, self.attended, self.inner))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +67,19 @@ class Linear:
 class DecoderLayer:
     """`x += output(attention(norm(x)))`, then `x += down(silu(gate(norm(x))) * up(norm(x)))`.
 
-    Without `gate_up` and `down` it ends with the second `norm(x)`. Its products all have 8-bit weights, or none has.
+    Without `gate_up` and `down` it ends with the second `norm(x)`. Its weights are all numbers, or all integers of as
+    many bits.
     """
 
     number: int  # in the cache
     input_norm: Norm
-    qkv: Linear | Int8Product
+    qkv: Linear | IntegerProduct
     query_norm: Norm | None  # of each head
     key_norm: Norm | None
-    output: Linear | Int8Product
+    output: Linear | IntegerProduct
     inner_norm: Norm
-    gate_up: Linear | Int8Product | None  # first all gates
-    down: Linear | Int8Product | None
+    gate_up: Linear | IntegerProduct | None  # first all gates
+    down: Linear | IntegerProduct | None
     scale: float  # of the attention
     window: int | None = None
     softcap: float | None = None
@@ -88,7 +89,7 @@ class DecoderLayer:
         return self.input_norm.weight.dtype
 
     @property
-    def products(self) -> "tuple[Linear | Int8Product, ...]":
+    def products(self) -> "tuple[Linear | IntegerProduct, ...]":
         return tuple(one for one in (self.qkv, self.output, self.gate_up, self.down) if one is not None)
 
 
@@ -98,7 +99,7 @@ class PackedLayer:
     def __init__(self, layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
         norms = (layer.input_norm, layer.query_norm, layer.key_norm, layer.inner_norm)
         self.number, self.shape, self.dtype = layer.number, shape, layer.dtype
-        self.int8_level = layer.qkv.level if isinstance(layer.qkv, Int8Product) else 0
+        self.integer_level = layer.qkv.level if isinstance(layer.qkv, IntegerProduct) else 0
         self._products = [_packed(product, kernels, in_turn=product is layer.gate_up) for product in layer.products]
         self._norms = [norm and norm.weight for norm in norms]
         self._window = layer.window or 0
@@ -119,8 +120,8 @@ class PackedLayer:
         )
 
 
-def _packed(product: Linear | Int8Product, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
-    if isinstance(product, Int8Product):
+def _packed(product: Linear | IntegerProduct, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
+    if isinstance(product, IntegerProduct):
         return PackedWeights(product.blocks, product.bias, product.scales, product.sums)
     form, weight, bias = BlockFormat.suited_to(product.weight, kernels), product.weight, product.bias
     if in_turn:
@@ -163,14 +164,14 @@ class NativeLayers:
         of_all = self._scratch.get("rows", tokens * shape.scratch_width, first.dtype)
         of_wanted = self._scratch.get("wanted rows", num_wanted * shape.scratch_width, first.dtype)
         wanted_x = self._scratch.get("wanted", num_wanted * shape.hidden, first.dtype)
-        is_rounded = first.int8_level > 0
+        is_rounded = first.integer_level > 0
         integers = self._scratch.get("integers", tokens * shape.num_integers * is_rounded, torch.uint8)
         row_scales = self._scratch.get("row scales", tokens * is_rounded, torch.float32)
         is_large = tokens * shape.num_weights >= _MIN_FOR_THREADS
         check_code(
             self._compute(
                 _LAYERS.pack(
-                    *(*self._call, torch.get_num_threads() if is_large else 1, first.int8_level),
+                    *(*self._call, torch.get_num_threads() if is_large else 1, first.integer_level),
                     *(ctypes.addressof(self._table), len(self._layers), shape.hidden, shape.inner, shape.heads),
                     *(shape.key_heads, shape.head_size, shape.rotary_size, x.data_ptr(), of_all.data_ptr()),
                     *(-1 if wanted is None else len(wanted), address_of(wanted)),

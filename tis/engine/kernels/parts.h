@@ -7,12 +7,12 @@
 #define API __attribute__((visibility("default")))
 enum { OK = 0, OUT_OF_RANGE = 1, NO_MEMORY = 2 };
 
-/* Of a linear layer: blocks in the type of the numbers or in bfloat16, or of 8 bits, and then with scales and sums. */
+/* Of a linear layer: blocks in the type of the numbers or in bfloat16, or of 8 or 4 bits, and then with scales (8: and sums). */
 struct weights {
   const void *blocks;
   const float *bias, *scales;
   const int32_t *sums;
-  int64_t type; /* of the blocks, where they are not of 8 bits */
+  int64_t type; /* of the blocks, where they are numbers */
 };
 
 const struct operations *operations_of(struct call call);

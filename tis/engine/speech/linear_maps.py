@@ -1,4 +1,4 @@
-"""The linear layers of a Whisper: native products on a CPU, rounded to 8 bits if that is asked for, else torch's."""
+"""The linear layers of a Whisper: native products on a CPU, with weights of 8 or 4 bits if asked for, or torch's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch.nn.functional import gelu, linear
 
-from tis.engine.kernels.int8_product import Int8Product, takes_int8
+from tis.engine.kernels.integer_product import IntegerProduct, WeightBits, product_of, takes_integers
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 
@@ -31,7 +31,7 @@ class TorchMap:
 
 
 class RoundedMap:
-    def __init__(self, product: Int8Product, *, has_gelu: bool) -> None:
+    def __init__(self, product: IntegerProduct, *, has_gelu: bool) -> None:
         self._product, self._has_gelu = product, has_gelu
         self.num_bytes = sum(int(tensor.nbytes) for tensor in product.tensors)
 
@@ -47,7 +47,7 @@ class LinearMaker:
     """Takes weights out of modules. `num_bytes`: of what it has made."""
 
     kernels: NativeKernels | None  # None: torch computes
-    in_8_bits: bool = False
+    bits: WeightBits | None = None  # of the weights as integers
     num_bytes: int = 0
 
     def of(self, *modules: Any, has_gelu: bool = False) -> LinearMap:
@@ -62,8 +62,8 @@ class LinearMaker:
 
     def _made(self, weight: Any, bias: Any | None, *, has_gelu: bool) -> "NativeProduct | RoundedMap | TorchMap":
         kernels = self.kernels
-        if kernels is not None and self.in_8_bits and takes_int8(kernels, weight.shape[1]):
-            return RoundedMap(Int8Product(weight, bias, kernels), has_gelu=has_gelu)
+        if kernels is not None and self.bits and takes_integers(kernels, self.bits, weight.shape[1]):
+            return RoundedMap(product_of(weight, bias, kernels, self.bits), has_gelu=has_gelu)
         if kernels is not None and takes_products(kernels, weight.dtype):
             if BlockFormat.suited_to(weight, kernels).takes(weight.shape[1]):
                 return NativeProduct(weight, bias, kernels, gelu=has_gelu)

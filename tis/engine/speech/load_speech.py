@@ -100,7 +100,7 @@ def _prepared(
     vocabulary = WhisperVocabulary(tokenizer, generation, config)
     mel = LogMel(extractor)
     with stages.guard(KERNELS):
-        maker = LinearMaker(kernels, in_8_bits=limits.quantisation == "int8")
+        maker = LinearMaker(kernels, bits=limits.weight_bits)
         encoder = WhisperEncoder(model.model.encoder, maker)
         heads = _alignment_heads(generation, config)
         decoder = WhisperDecoder(model.model.decoder, model.proj_out, maker, heads)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from tis.engine.kernels.experts import ExpertMatrices, NativeExperts
-from tis.engine.kernels.int8_product import takes_int8
+from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels, Scratch
 from tis.engine.kernels.product import BlockFormat, takes_products
 from tis.engine.optional_stages import Misfit, Trials
@@ -20,7 +20,11 @@ from tis.engine.weights.fused import is_close, random_rows
 
 log = logging.getLogger("tis.engine")
 
-_TOLERANCE_OF_8_BITS = 2**-4  # against the weights as they were saved
+_TOLERANCES: dict[WeightBits | None, float | None] = {
+    None: None,
+    8: 2**-4,
+    4: 2**-2,
+}  # against the weights as they were saved
 
 
 class FusedExperts(torch.nn.Module):  # type: ignore[misc]
@@ -34,7 +38,7 @@ class FusedExperts(torch.nn.Module):  # type: ignore[misc]
         return self._native(hidden_states, top_k_index, top_k_weights)
 
 
-def fuse_experts(model: Any, kernels: NativeKernels | None, *, in_8_bits: bool = False) -> int:
+def fuse_experts(model: Any, kernels: NativeKernels | None, *, bits: WeightBits | None = None) -> int:
     """Returns the number of layers whose experts it replaced, in place."""
     if kernels is None or model.device.type != "cpu" or getattr(model, "is_quantized", False):
         return 0
@@ -48,30 +52,30 @@ def fuse_experts(model: Any, kernels: NativeKernels | None, *, in_8_bits: bool =
     number = 0
     with torch.inference_mode():
         for parent, name in places:  # the memory of a layer is free before the next needs some
-            fuse = partial(_fused, getattr(parent, name), kernels, scratch, in_8_bits=in_8_bits)
+            fuse = partial(_fused, getattr(parent, name), kernels, scratch, bits=bits)
             if new := trials.attempt(getattr(parent, name), fuse):
                 setattr(parent, name, new)
                 number += 1
             del fuse
     trials.report()
     if number:
-        log.info("fused the experts of %d layers%s", number, ", in 8 bits" if in_8_bits else "")
+        log.info("fused the experts of %d layers%s", number, f", in {bits} bits" if bits else "")
     return number
 
 
-def _fused(experts: Any, kernels: NativeKernels, scratch: Scratch, *, in_8_bits: bool) -> FusedExperts:
+def _fused(experts: Any, kernels: NativeKernels, scratch: Scratch, *, bits: WeightBits | None) -> FusedExperts:
     matrices = _matrices_of(experts)
     dtype, hidden = matrices.down.dtype, matrices.down.shape[1]
-    if in_8_bits:
-        if not (takes_int8(kernels, hidden) and takes_int8(kernels, matrices.inner)):
-            raise Misfit("no kernel takes these sizes in 8 bits")
+    if bits:
+        if not takes_integers(kernels, bits, hidden, matrices.inner):
+            raise Misfit(f"no kernel takes these sizes in {bits} bits")
     elif not takes_products(kernels, dtype) or not BlockFormat(kernels, dtype).takes(hidden, matrices.inner):
         raise Misfit("another kernel multiplies faster, or these sizes are not taken")
     call = _random_call(hidden, len(matrices.down), dtype)
     theirs = experts(*call)
     activation = _activation_of(experts, matrices, kernels)
-    new = FusedExperts(NativeExperts(matrices, kernels, activation, scratch, in_8_bits=in_8_bits))
-    if not is_close(new(*call), theirs, _TOLERANCE_OF_8_BITS if in_8_bits else None):
+    new = FusedExperts(NativeExperts(matrices, kernels, activation, scratch, bits=bits))
+    if not is_close(new(*call), theirs, _TOLERANCES[bits]):
         raise Misfit("it computes something else")
     if activation is not None:  # a method of the module, whose numbers are no longer read
         experts._parameters.clear()

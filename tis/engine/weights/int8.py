@@ -5,15 +5,13 @@ prompt where the CPU has instructions for that. Without the kernel a few rows ar
 turns the weights back into floats. See `docs/decisions/0086-eight-bits.md`.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch.nn.functional import linear as multiply
 
-from tis.engine.kernels.int8_product import Int8Product, scales_of, takes_int8
+from tis.engine.kernels.integer_product import Int8Product, scales_of, takes_integers
 from tis.engine.kernels.native import NativeKernels
-
-Quantisation = Literal["int8"]
 
 # From this number, all of which belong to prompts as a rule, rows have 8 bits instead of 16.
 _MIN_ROWS_FOR_8_BITS = 64
@@ -29,7 +27,7 @@ class Int8Linear(torch.nn.Module):  # type: ignore[misc]
         weight = linear.weight.detach()
         bias = None if linear.bias is None else linear.bias.detach()
         self.product = None
-        if kernels is not None and takes_int8(kernels, self.in_features):
+        if kernels is not None and takes_integers(kernels, 8, self.in_features):
             self.product = Int8Product(weight, bias, kernels)
         else:
             self._round(weight, bias)

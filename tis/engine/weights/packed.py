@@ -9,16 +9,20 @@ from typing import Any
 
 import torch
 
+from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
 from tis.engine.weights.fused_experts import fuse_experts
+from tis.engine.weights.int4 import Int4Linear, Int8Embedding
 from tis.engine.weights.int8 import Int8Linear, without_numbers
 
 log = logging.getLogger("tis.engine")
 
 # The packed layout hardly depends on it, but the one for 1 is slow for any other number of rows.
 _EXPECTED_ROWS = 16
+# A linear layer with so many times less outputs than inputs is taken for one that chooses.
+_MIN_INPUTS_OF_STEERING = 16
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.05}
 
 
@@ -61,13 +65,36 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
     return _replace(places, PackedLinear)
 
 
-def quantise_weights(model: Any, kernels: NativeKernels | None) -> int:
-    """Rounds the text part of a CPU model to 8 bits, as `pack_weights`. They may still have a type of 16 bits."""
+def quantise_weights(model: Any, kernels: NativeKernels | None, bits: WeightBits = 8) -> int:
+    """Rounds the text part of a CPU model, as `pack_weights`. Its weights may still have a type of 16 bits."""
     places = _linears_of(model)
     if reason := _why_not(model, places):
-        log.warning("QUANTIZE=int8 does not apply: %s", reason)
+        log.warning("QUANTIZE=int%d does not apply: %s", bits, reason)
         return 0
-    return _replace(places, lambda linear: Int8Linear(linear, kernels)) + fuse_experts(model, kernels, in_8_bits=True)
+    if bits == 8:
+        return _replace(places, lambda linear: Int8Linear(linear, kernels)) + fuse_experts(model, kernels, bits=8)
+    if kernels is None or not takes_integers(kernels, 4, *(linear.in_features for *_, linear in places)):
+        log.warning("QUANTIZE=int4 needs the native kernels: the weights have 8 bits")
+        return quantise_weights(model, kernels)
+    return _quantise_to_4_bits(model, places, kernels) + fuse_experts(model, kernels, bits=4)
+
+
+def _quantise_to_4_bits(model: Any, places: list[tuple[Any, str, Any]], kernels: NativeKernels) -> int:
+    """The head and the embedding have 8 bits, and so have layers of few outputs, as those that choose experts."""
+    head, embedding = getattr(model, "lm_head", None), model.get_input_embeddings()
+    is_tied = head is not None and getattr(head, "weight", None) is getattr(embedding, "weight", None)
+    head = id(head)  # it is not kept until all are rounded
+
+    def rounded(linear: Any) -> Any:
+        is_steering = linear.out_features * _MIN_INPUTS_OF_STEERING <= linear.in_features
+        return (Int8Linear if id(linear) == head or is_steering else Int4Linear)(linear, kernels)
+
+    number = _replace(places, rounded)
+    if type(embedding) is torch.nn.Embedding and embedding.max_norm is None:
+        new_head = getattr(model, "lm_head", None)
+        product = new_head.product if is_tied and isinstance(new_head, Int8Linear) else None
+        model.set_input_embeddings(Int8Embedding(embedding, product))
+    return number
 
 
 def weight_bytes_of(model: Any) -> int:

@@ -1,0 +1,41 @@
+/* Rows times weights of 8 or 4 bits: first every row is rounded to integers, then every block of weights multiplied. */
+#ifndef TIS_INTEGER_PRODUCT_H
+#define TIS_INTEGER_PRODUCT_H
+
+#include <stdint.h>
+
+/* Of the weights, and with which instructions they are multiplied. */
+enum { NONE = 0, INT8_AVX2 = 1, INT8_VNNI = 2, INT4_PLAIN = 3, INT4_AVX2 = 4, INT4_VNNI = 5 };
+/* Of 8-bit weights so many inputs are multiplied at once; below so many rows of a step, rows are rounded to 16 bits. */
+enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };
+
+struct integer_product {
+  const void *x; /* [rows, inputs] */
+  const void *weights; /* 8 bits: [block of outputs][group of 4 inputs][output][input]; 4 bits: see int4_product.c */
+  const float *scales; /* [outputs], as `sums` and `bias`, padded to whole blocks */
+  const int32_t *sums; /* of the integers of an output; only of 8 bits */
+  const float *bias;   /* or NULL */
+  void *out;           /* [rows, outputs] */
+  uint8_t *integers;   /* scratch: 2 * (inputs + 31) bytes for each row, aligned to 64 */
+  float *row_scales;   /* scratch: one for each row */
+  int64_t rows, row_stride, inputs, outputs, is_bfloat, bits, threads, level; /* `bits` of rows with 8-bit weights */
+};
+
+void integer_round_row(const struct integer_product *p, int64_t row);
+int64_t integer_width(int64_t level); /* outputs of a block */
+int64_t integer_row_bytes(const struct integer_product *p);
+int64_t integer_block_bytes(const struct integer_product *p);
+void integer_multiply_block(const struct integer_product *p, int64_t block);
+/* `next` counts the blocks that threads have taken. */
+void integer_multiply_parts(const struct integer_product *p, int64_t *next);
+
+/* One kind of weights. */
+void int8_round_row(const struct integer_product *p, int64_t row);
+int64_t int8_row_bytes(const struct integer_product *p);
+void int8_multiply_block(const struct integer_product *p, int64_t block);
+void int4_round_row(const struct integer_product *p, int64_t row);
+int64_t int4_row_bytes(const struct integer_product *p);
+int64_t int4_block_bytes(const struct integer_product *p);
+void int4_multiply_block(const struct integer_product *p, int64_t block);
+
+#endif

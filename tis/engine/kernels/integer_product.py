@@ -1,0 +1,165 @@
+"""Weights of 8 or 4 bits in the order in which the native kernels read them, and their product with rows of numbers."""
+
+import ctypes
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any, Literal
+
+import torch
+
+from tis.engine.kernels.native import NativeKernels
+
+WeightBits = Literal[4, 8]
+
+# How weights are multiplied, as in integer_product.h, and the outputs of a block of them.
+_INT8_AVX2, _INT8_VNNI, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI = range(1, 6)
+_WIDTHS = {_INT8_AVX2: 16, _INT8_VNNI: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64}
+_FOUR = 4  # inputs that are multiplied at once
+_GROUP = 32  # inputs with a scale and an offset of their own, of 4 bits
+_MAX_INPUTS: dict[WeightBits, int] = {8: 65_536, 4: 131_072}  # sums of bytes have 32 bits; `MAX_GROUPS` of int4_pack.c
+_ROWS_PACKED_AT_ONCE = 1024
+_MIN_FOR_THREADS = 65_536  # products for which a second thread is worth the waking
+
+_ARGUMENTS = Struct("@16q")  # `struct integer_product` of integer_product.h
+_PACKING = Struct("@7q")  # `struct int4_pack` of int4_pack.c
+
+
+class IntegerProduct:
+    """Multiplies rows with weights [outputs, inputs] that were rounded to integers. The rows are rounded, too."""
+
+    def __init__(self, shape: Sequence[int], bias: Any | None, level: int, kernels: NativeKernels) -> None:
+        self.level = level
+        self._multiply = kernels.library.tis_integer_multiply
+        self._multiply.argtypes, self._multiply.restype = [ctypes.c_char_p], None
+        self.outputs, self.inputs = shape
+        self._width = _WIDTHS[level]
+        self._num_blocks = -(-self.outputs // self._width)
+        self.blocks: Any = None
+        self.scales = torch.zeros(self._num_blocks * self._width)
+        self.sums: Any = None
+        self.bias = torch.zeros(self._num_blocks * self._width) if bias is not None else None
+        if self.bias is not None:
+            self.bias[: self.outputs] = bias
+
+    @property
+    def tensors(self) -> list[Any]:
+        return [one for one in (self.blocks, self.scales, self.sums) if one is not None]
+
+    def __call__(self, rows: Any, *, bits: int = 16) -> Any:
+        """rows [number, inputs] in float32 or bfloat16; returns [number, outputs] in the same type.
+
+        `bits`: what rows are rounded to where the weights have 8.
+        """
+        if rows.stride(-1) != 1:
+            rows = rows.contiguous()
+        number = len(rows)
+        out = torch.empty(number, self.outputs, dtype=rows.dtype)
+        integers = torch.empty(number * integers_of_row(self.inputs), dtype=torch.uint8)
+        row_scales = torch.empty(number)
+        is_large = number * self.inputs * self.outputs >= _MIN_FOR_THREADS
+        arguments = _ARGUMENTS.pack(
+            *(rows.data_ptr(), self.blocks.data_ptr(), self.scales.data_ptr()),
+            *(0 if one is None else one.data_ptr() for one in (self.sums, self.bias)),
+            *(out.data_ptr(), integers.data_ptr(), row_scales.data_ptr()),
+            *(number, rows.stride(0), self.inputs, self.outputs, rows.dtype is torch.bfloat16, bits),
+            *(torch.get_num_threads() if is_large else 1, self.level),
+        )
+        self._multiply(arguments)
+        return out
+
+
+class Int8Product(IntegerProduct):
+    """Each output has a scale of its own. Rows have 16 bits, or 8 where the CPU computes that in half the time."""
+
+    def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
+        super().__init__(weight.shape, bias, _level_of(kernels, 8), kernels)
+        self._groups = -(-self.inputs // _FOUR)
+        self.blocks = torch.zeros(self._num_blocks, self._groups, self._width, _FOUR, dtype=torch.int8)
+        self.sums = torch.zeros(self._num_blocks * self._width, dtype=torch.int32)
+        for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
+            self._pack(weight[begin : begin + _ROWS_PACKED_AT_ONCE].float(), begin)
+
+    def _pack(self, weight: Any, begin: int) -> None:
+        end = begin + len(weight)
+        scales = scales_of(weight)
+        integers = torch.zeros(-(-len(weight) // self._width) * self._width, self._groups * _FOUR, dtype=torch.int8)
+        integers[: len(weight), : self.inputs] = (weight / scales[:, None]).round()
+        self.scales[begin:end] = scales
+        self.sums[begin:end] = integers[: len(weight)].sum(1, dtype=torch.int32)
+        blocks = integers.view(-1, self._width, self._groups, _FOUR).transpose(1, 2)
+        self.blocks[begin // self._width : begin // self._width + len(blocks)] = blocks
+
+    @property
+    def weights(self) -> Any:
+        """The weights as they are multiplied, [outputs, inputs] in float32."""
+        return self.weights_of(torch.arange(self.outputs))
+
+    def weights_of(self, outputs: Any) -> Any:
+        """[number, inputs] of these outputs."""
+        integers = self.blocks[outputs // self._width, :, outputs % self._width].flatten(1)
+        return integers[:, : self.inputs] * self.scales[outputs, None]
+
+
+class Int4Product(IntegerProduct):
+    """32 inputs of an output have a scale and an offset. Rows have 8 bits, and a power of two for each 32 of them."""
+
+    def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
+        super().__init__(weight.shape, bias, _level_of(kernels, 4), kernels)
+        self._groups = -(-self.inputs // _GROUP)
+        bytes_of_group = self._width * (2 + _GROUP // 2)
+        self.blocks = torch.zeros(self._num_blocks, self._groups, bytes_of_group, dtype=torch.uint8)
+        pack = kernels.library.tis_int4_pack
+        pack.argtypes, pack.restype = [ctypes.c_char_p], None
+        for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
+            some = weight[begin : begin + _ROWS_PACKED_AT_ONCE].float().contiguous()
+            pack(
+                _PACKING.pack(
+                    *(some.data_ptr(), *some.shape, self._width, self.blocks[begin // self._width :].data_ptr()),
+                    *(self.scales[begin:].data_ptr(), torch.get_num_threads()),
+                )
+            )
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        """Numbers times scale, and offsets, [outputs, inputs]: the weights, but for the scale of their output."""
+        width, steps = self._width, _GROUP // (2 * _FOUR)
+        scales, offsets, numbers = self.blocks.to(torch.int32).split([width, width, width * _GROUP // 2], -1)
+        numbers = numbers.view(*numbers.shape[:2], steps, width, _FOUR).movedim(3, 1)  # [block, output, group, step, 4]
+        numbers = torch.stack([numbers & 15, numbers >> 4], -2).flatten(3)
+        scales, offsets = (one.transpose(1, 2)[..., None] for one in (scales, offsets))
+        parts = (scales * numbers, (16 * offsets).expand_as(numbers))
+        return tuple(one.flatten(2).flatten(0, 1)[: self.outputs, : self.inputs] for one in parts)
+
+    @property
+    def weights(self) -> Any:
+        """The weights as they are multiplied, [outputs, inputs] in float32."""
+        numbers, offsets = self.parts
+        return (numbers - offsets) * self.scales[: self.outputs, None]
+
+
+def scales_of(weight: Any) -> Any:
+    """Of each row of float32 weights, so that its largest is 127."""
+    return (weight.abs().amax(1) / 127).clamp(min=1e-12)
+
+
+def integers_of_row(inputs: int) -> int:
+    """Bytes of a row whose numbers are rounded."""
+    return 2 * (inputs + _GROUP - 1)
+
+
+def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int) -> bool:
+    if kernels is None or not _level_of(kernels, bits):
+        return False
+    return all(0 < number <= _MAX_INPUTS[bits] for number in inputs)
+
+
+def product_of(weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> IntegerProduct:
+    return (Int8Product if bits == 8 else Int4Product)(weight, bias, kernels)
+
+
+def _level_of(kernels: NativeKernels, bits: WeightBits) -> int:
+    function = kernels.library.tis_integer_level
+    function.argtypes, function.restype = [ctypes.c_int64], ctypes.c_int64
+    best = int(function(bits))
+    lower = {"scalar": 0, "avx2": _INT8_AVX2} if bits == 8 else {"scalar": _INT4_PLAIN, "avx2": _INT4_AVX2}
+    return min(best, lower.get(kernels.isa, best))

@@ -1,0 +1,64 @@
+"""Linear layers with 4-bit weights for a CPU, and an embedding with 8-bit ones. The native kernels compute both.
+
+See `docs/decisions/0118-four-bits.md`.
+"""
+
+from typing import Any
+
+import torch
+
+from tis.engine.kernels.integer_product import Int4Product, Int8Product, scales_of
+from tis.engine.kernels.native import NativeKernels
+from tis.engine.weights.int8 import without_numbers
+
+_ROWS_ROUNDED_AT_ONCE = 1024
+
+
+class Int4Linear(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, linear: Any, kernels: NativeKernels) -> None:
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight = without_numbers(linear.weight)
+        bias = None if linear.bias is None else linear.bias.detach()
+        self.product = Int4Product(linear.weight.detach(), bias, kernels)
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(int(tensor.nbytes) for tensor in self.product.tensors)
+
+    def forward(self, x: Any) -> Any:
+        return self.product(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], self.out_features)
+
+
+class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
+    """`head` has the same weights, where the model ties them: then they are in memory once."""
+
+    def __init__(self, embedding: Any, head: Int8Product | None = None) -> None:
+        super().__init__()
+        weight = embedding.weight.detach()
+        self.num_embeddings, self.embedding_dim = weight.shape
+        self.padding_idx = embedding.padding_idx
+        self.weight = without_numbers(weight)
+        self.register_buffer("like", weight.new_empty(0), persistent=False)  # has the type of the model, later too
+        self.num_bytes, self._head = 0, head
+        if head is None:
+            self._integers, self._scales = _rounded(weight)
+            self.num_bytes = int(self._integers.nbytes + self._scales.nbytes)
+
+    def forward(self, ids: Any) -> Any:
+        flat = ids.reshape(-1)
+        if self._head is None:
+            rows = self._integers[flat] * self._scales[flat, None]
+        else:
+            rows = self._head.weights_of(flat)
+        return rows.to(self.like.dtype).view(*ids.shape, self.embedding_dim)
+
+
+def _rounded(weight: Any) -> tuple[Any, Any]:
+    integers = torch.empty(weight.shape, dtype=torch.int8)
+    scales = torch.empty(len(weight))
+    for begin in range(0, len(weight), _ROWS_ROUNDED_AT_ONCE):
+        some = weight[begin : begin + _ROWS_ROUNDED_AT_ONCE].float()
+        scales[begin : begin + len(some)] = scales_of(some)
+        integers[begin : begin + len(some)] = (some / scales[begin : begin + len(some), None]).round()
+    return integers, scales
