@@ -38,12 +38,16 @@ class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
         weight = embedding.weight.detach()
         self.num_embeddings, self.embedding_dim = weight.shape
         self.padding_idx = embedding.padding_idx
-        self.weight = without_numbers(weight)
-        self.register_buffer("like", weight.new_empty(0), persistent=False)  # has the type of the model, later too
+        self.register_buffer("like", weight.new_zeros(1), persistent=False)  # has the type of the model, later too
         self.num_bytes, self._head = 0, head
         if head is None:
             self._integers, self._scales = _rounded(weight)
             self.num_bytes = int(self._integers.nbytes + self._scales.nbytes)
+
+    @property
+    def weight(self) -> Any:
+        """For models that read the type or the device of the weights, to which some of them move token ids."""
+        return self.like.expand(self.num_embeddings, self.embedding_dim)
 
     def forward(self, ids: Any) -> Any:
         flat = ids.reshape(-1)
