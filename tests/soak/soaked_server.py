@@ -51,6 +51,7 @@ class SoakedServer:
             ACCESS_TOKEN_EXPIRE_MINUTES="1440",
             MAX_RESERVATIONS_PER_ACCOUNT="100000",
             MAX_RESERVED_UNITS_PER_PRODUCT="100000",
+            RESERVATIONS_PER_MINUTE="0",
             CHAT_TOKENS_PER_DAY="0",
             API_KEYS_FILE=str(self.keys_file),
             SESSIONS_TTL_SECONDS="900",
