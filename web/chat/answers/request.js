@@ -2,6 +2,7 @@
 
 import { t } from "../../app/words.js";
 import { readOne } from "../conversations/storage.js";
+import { documentText } from "../conversations/stored_attachments.js";
 
 /** Settings that have the name of their parameter. What is null or absent has the model's default. */
 const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "seed", "repetition_penalty", "presence_penalty", "frequency_penalty"];
@@ -130,13 +131,6 @@ function responseMedia(kind, url, attachment) {
 
 function audioPart(url, attachment) {
   return { type: "input_audio", input_audio: { data: url.slice(url.indexOf(",") + 1), format: (attachment.type.split("/")[1] ?? "wav").replace(/;.*/, "") } };
-}
-
-/** A fence longer than any in the document, so that its end is certain. */
-export function documentText({ name, text }) {
-  const longest = Math.max(2, ...[...(text ?? "").matchAll(/`+/g)].map((match) => match[0].length));
-  const fence = "`".repeat(longest + 1);
-  return `${name}:\n\n${fence}\n${text}\n${fence}\n`;
 }
 
 function assistantMessage({ text, answer }) {
