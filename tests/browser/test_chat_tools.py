@@ -59,7 +59,7 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     dialog.get_by_label("Address").fill(demo_chat.weather.url)
     dialog.get_by_role("button", name="Add this server").click()
     page.keyboard.press("Escape")
-    ask(page, "What is the weather in Medan?")
+    ask(page, "What is the weather in Jakarta?")
     answer_of(page).get_by_role("button", name="Approve").wait_for()
     other = page.context.new_page()
     other.goto(page.url)
@@ -69,11 +69,11 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     for one in (page, other):
         expect(answer_of(one)).to_contain_text("29")
         expect(one.get_by_role("button", name="Approve")).to_have_count(0)
-    ask(page, "What is the weather in Solo?")
+    ask(page, "What is the weather in Bandung?")
     answer_of(other).get_by_role("button", name="Refuse").click()
     for one in (page, other):
         expect(answer_of(one).get_by_text("refused")).to_be_visible()
-    assert demo_chat.weather.calls[calls:] == ["get_weather Medan"]
+    assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
 
 
 def test_calls_without_approval_on_a_phone(visitor: Visitor, demo_chat: DemoChat) -> None:
