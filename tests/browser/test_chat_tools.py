@@ -57,6 +57,7 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     dialog = _tools(page, "Settings", "Tools")
     dialog.get_by_label("Name", exact=True).fill("weather")
     dialog.get_by_label("Address").fill(demo_chat.weather.url)
+    dialog.get_by_role("textbox", name="Tools").fill("get_weather")
     dialog.get_by_role("button", name="Add this server").click()
     page.keyboard.press("Escape")
     ask(page, "What is the weather in Jakarta?")
