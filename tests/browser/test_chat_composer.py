@@ -21,6 +21,11 @@ from tests.serving import REPOSITORY, Served, served, settings_with
 _GREEN = base64.b64encode((REPOSITORY / "docs/samples/green.jpg").read_bytes()).decode()
 _MAX_PIXELS = 12_000_000
 _RATE = 48_000
+_SLOW_FILES = """() => {
+  const read = Blob.prototype.arrayBuffer;
+  const wished = new Promise((resolve) => { window.readFiles = resolve; });
+  Blob.prototype.arrayBuffer = function () { return wished.then(() => read.call(this)); };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +69,36 @@ def test_a_picture_is_dropped_and_asked_about_beside_a_document(visitor: Visitor
     assert body["messages"][-1]["content"][0]["text"] == "goods.html:\n\n```\nGoods\nKopi\nTeh\n```\n"
     answer_of(page)
     visitor.picture(page, "chat-picture-answered")
+
+
+def test_a_file_stays_with_the_conversation_where_it_was_given(
+    visitor: Visitor, slow_server: Served, tmp_path: Path
+) -> None:
+    page = visitor.open(slow_server.url)
+    ask(page, "Here")
+    answer_of(page)
+    page.evaluate(_SLOW_FILES)
+    _choose(page, ("goods.csv", "text/csv", b"name,price\nkopi,1000\n"))
+    expect(page.locator(".chip")).to_contain_text("Reading")
+    page.get_by_role("button", name="New chat").click()
+    expect(page.locator(".chip")).to_have_count(0)
+    page.evaluate("window.readFiles()")
+    page.wait_for_timeout(100)
+    expect(page.locator(".chip")).to_have_count(0)
+    sidebar = page.get_by_role("navigation", name="Conversations")
+    sidebar.get_by_role("link", name="Here").click()
+    page.get_by_role("button", name="Remove goods.csv").wait_for()
+    document = "goods.csv:\n\n```\nname,price\nkopi,1000\n\n```\n"
+    assert ask(page, "How much?")["messages"][-1]["content"][0]["text"] == document
+    answer_of(page)
+    # An export has the text of documents, and an import takes it.
+    page.get_by_role("banner").get_by_role("button", name="More", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="JSON").click()
+    download.value.save_as(tmp_path / "chat.json")
+    page.locator("input[type=file][aria-label=Import]").set_input_files(tmp_path / "chat.json")
+    expect(sidebar.get_by_role("link", name="Here")).to_have_count(2)
+    assert ask(page, "And now?")["messages"][2]["content"][0]["text"] == document
 
 
 def test_a_large_picture_is_scaled_and_stands_upright(visitor: Visitor, demo_chat: DemoChat) -> None:

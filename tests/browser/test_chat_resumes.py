@@ -17,6 +17,12 @@ from tests.serving import Served, free_port, served, server_process, settings_wi
 _LOST = ("ERR_", "net::", "Failed to load resource")
 _SENTENCE = "Word {} of a long line that the server repeats, one character at a time. "
 _LINE = "".join(map(_SENTENCE.format, range(4)))
+_HEARD = """() => {
+  window.heard = [];
+  const region = document.querySelector("[role=status].visually-hidden");
+  const hear = () => { if (region.textContent) window.heard.push(region.textContent); };
+  new MutationObserver(hear).observe(region, { childList: true, characterData: true, subtree: true });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,31 @@ def test_an_answer_goes_on_after_a_reload_and_in_a_second_tab(visitor: Visitor, 
     expect(chat.text).to_have_text(_LINE.strip())
     expect(other.text).to_have_text(_LINE.strip())
     assert chat.stored_answer(session_id)["text"] == recorded_text(server.url, session_id) == _LINE.strip()
+    # Nobody saw when its tokens were written.
     expect(chat.answer.locator(".answer-stats")).to_contain_text("tokens")
+    expect(chat.answer.locator(".answer-stats")).not_to_contain_text("tok/s")
+
+
+def test_an_answer_that_ended_while_no_tab_was_open_has_no_times(visitor: Visitor, server: Served) -> None:
+    chat = ChatPage(visitor.open(server.url))
+    chat.send(_LINE)
+    chat.until_done()
+    expect(chat.answer.locator(".answer-stats")).to_contain_text("tok/s")
+    chat.send(_LINE)
+    chat.until_text("Word 0")
+    chat.until_stored("Word 0")
+    address = chat.page.url
+    session_id = chat.session_id
+    context = chat.page.context
+    chat.page.close()
+    assert recorded_text(server.url, session_id) == _LINE.strip()
+    later = ChatPage(context.new_page())
+    later.page.goto(address)
+    later.until_done()
+    expect(later.answer.locator(".answer-stats")).to_contain_text("tokens")
+    expect(later.answer.locator(".answer-stats")).not_to_contain_text("tok/s")
+    answer = later.stored_answer(session_id)
+    assert answer["endedAt"] is None and answer["wasLost"]
 
 
 def test_a_second_tab_sees_a_question_at_once_and_can_stop_its_answer(visitor: Visitor, server: Served) -> None:
@@ -64,6 +94,7 @@ def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor
     visitor.expected = _LOST
     with line_to(server.url) as line:
         chat = ChatPage(visitor.open(line.url, "phone", "dark", "id-ID"))
+        chat.page.evaluate(_HEARD)
         chat.send(_LINE)
         chat.until_text("Word 0")
         line.cut()
@@ -74,6 +105,13 @@ def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor
         line.mend()
         chat.until_done()
         expect(chat.text).to_have_text(_LINE.strip())
+        # A screen reader hears each of these once, however often the page tries.
+        assert chat.page.evaluate("window.heard") == [
+            "Jawaban dimulai.",
+            "Sambungan terputus. Sedang menyambungkan kembali.",
+            "Jawaban berlanjut.",
+            "Jawaban selesai.",
+        ]
 
 
 def test_a_connection_that_fell_silent_is_left(visitor: Visitor, server: Served) -> None:

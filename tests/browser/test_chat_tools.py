@@ -51,6 +51,32 @@ def test_a_call_is_approved_and_another_refused(visitor: Visitor, demo_chat: Dem
     assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
 
 
+def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: DemoChat) -> None:
+    calls = len(demo_chat.weather.calls)
+    page = visitor.open(demo_chat.url)
+    dialog = _tools(page, "Settings", "Tools")
+    dialog.get_by_label("Name", exact=True).fill("weather")
+    dialog.get_by_label("Address").fill(demo_chat.weather.url)
+    dialog.get_by_role("textbox", name="Tools").fill("get_weather")
+    dialog.get_by_role("button", name="Add this server").click()
+    page.keyboard.press("Escape")
+    ask(page, "What is the weather in Jakarta?")
+    answer_of(page).get_by_role("button", name="Approve").wait_for()
+    other = page.context.new_page()
+    other.goto(page.url)
+    answer_of(other).get_by_role("button", name="Approve").wait_for()
+    for one in (page, other):
+        one.evaluate("setTimeout(() => document.querySelector('.step button.primary').click(), 200)")
+    for one in (page, other):
+        expect(answer_of(one)).to_contain_text("29")
+        expect(one.get_by_role("button", name="Approve")).to_have_count(0)
+    ask(page, "What is the weather in Bandung?")
+    answer_of(other).get_by_role("button", name="Refuse").click()
+    for one in (page, other):
+        expect(answer_of(one).get_by_text("refused")).to_be_visible()
+    assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
+
+
 def test_calls_without_approval_on_a_phone(visitor: Visitor, demo_chat: DemoChat) -> None:
     page = visitor.open(demo_chat.url, "phone", "dark", "id-ID")
     dialog = _tools(page, "Pengaturan", "Alat")
