@@ -72,8 +72,8 @@ export function decide(conversation, message, step, isApproved) {
     showMessage({ ...message, answer: before });
     return saveMessage({ ...message, answer: before });
   }
-  const { text, reasoning, steps, items, firstTokenAt } = before;
-  const answer = { ...newAnswer("responses", newId("s"), { text, reasoning, steps, items }), steps: [...steps], items: [...items], firstTokenAt, isContinued: true };
+  const { text, reasoning, steps, items, cited = [], firstTokenAt } = before;
+  const answer = { ...newAnswer("responses", newId("s"), { text, reasoning, steps, items, cited }), steps: [...steps], items: [...items], cited: [...cited], firstTokenAt, isContinued: true };
   const next = { ...message, answer };
   showMessage(next);
   begin(conversation, next);

@@ -1,5 +1,6 @@
 /** The bodies of POST /v1/chat/completions and /v1/responses, of the messages of a path, their attachments and the settings. */
 
+import { t } from "../../app/words.js";
 import { readOne } from "../conversations/storage.js";
 
 /** Settings that have the name of their parameter. What is null or absent has the model's default. */
@@ -124,7 +125,7 @@ function answerItems({ text, answer }) {
 
 async function dataUrlOf(attachment) {
   const blob = attachment.blob ?? (await readOne("blobs", attachment.blobId))?.blob;
-  if (!blob) throw new Error(`${attachment.name}: the file is no longer in this browser.`);
+  if (!blob) throw new Error(t("attach.gone", { name: attachment.name }));
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result.replace(/^data:[^,]*,/, `data:${attachment.type.replace(/;.*/, "")};base64,`));
