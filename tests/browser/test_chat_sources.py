@@ -22,7 +22,7 @@ _FOUND = """😀 Ferries leave [every hour](https://ships.example/merak?from=2&t
 
 [2]: https://www.news.example/ferries "Ferries in the news"
 """
-_MARKDOWN = """Ships[^1] are [large][big], and *old*[^old] ones are slow. See [1] too, but neither [nothing][x] nor [^y].
+_MARKDOWN = """Ships[^1] are [large][big], and *old*[^old] ones are slow. See [1], but neither [nothing][x] nor [^y].
 
 1. A list with [a link][BIG] and a note[^1]
 
@@ -135,7 +135,8 @@ def test_links_and_footnotes_that_are_defined_later(visitor: Visitor) -> None:
         expect(rich.locator("sup.cite")).to_have_text("1")
         assert rich.locator(".note-ref").all_inner_texts() == ["1", "2", "1"]
         notes = rich.get_by_label("Footnotes").locator("li")
-        expect(notes).to_have_text(["Vessels that carry much,\nand people. ↩", "Built before 1990. ↩"], use_inner_text=True)
+        said = ["Vessels that carry much,\nand people. ↩", "Built before 1990. ↩"]
+        expect(notes).to_have_text(said, use_inner_text=True)
         expect(rich.locator("> .block").last).to_have_text("The end.")
         address = page.url
         rich.get_by_role("button", name="Footnote 2", exact=True).click()
@@ -157,7 +158,9 @@ def _give_key(page: Page, name: str, use: str) -> None:
     page.get_by_role("button", name=use).click()
 
 
-def _add_server(page: Page, url: str, settings: str, tools: str, name: str, address: str, approval: str | None, add: str) -> None:
+def _add_server(
+    page: Page, url: str, settings: str, tools: str, name: str, address: str, approval: str | None, add: str
+) -> None:
     page.get_by_role("banner").get_by_role("button", name=settings).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("tab", name=tools).click()

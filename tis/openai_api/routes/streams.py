@@ -61,7 +61,8 @@ async def create_read_token(
 ) -> JSONResponse:
     """Create a token for the query of `GET /v1/stream/{session_id}`, for an EventSource, which sends no headers.
 
-    It reads this session, or this stored response, and nothing else. It is valid while the latest answer runs, and `expires_in` seconds longer.
+    It reads this session, or this stored response, and nothing else. It is valid while the latest answer runs, and
+    `expires_in` seconds longer.
     """
     session = _find(sessions, owner, session_id)
     token = read_tokens.issue(session)

@@ -111,12 +111,18 @@ _OTHER = "https://a.example/b"
 RESULTS = json.dumps(
     {
         "results": [
-            {"title": "Ships\n of  Merak", "url": "https://ships.example/merak", "content": "As in https://a.example/b."},
+            {
+                "title": "Ships\n of  Merak",
+                "url": "https://ships.example/merak",
+                "content": "As in https://a.example/b.",
+            },
             {"name": "Ports", "link": "https://ports.example/?q=1&p=2"},
         ]
     }
 )
-LINES = "Title: Ships\nURL: https://ships.example/merak\n\nURL: https://ports.example\n[Ferries: https://ferries.example]"
+LINES = (
+    "Title: Ships\nURL: https://ships.example/merak\n\nURL: https://ports.example\n[Ferries: https://ferries.example]"
+)
 
 
 @pytest.mark.parametrize(
