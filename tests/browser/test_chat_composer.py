@@ -149,7 +149,8 @@ def test_the_camera_records_a_video(visitor: Visitor, demo_chat: DemoChat, slow_
     [film, _] = body["messages"][-1]["content"]
     data = base64.b64decode(film["video_url"]["url"].removeprefix("data:video/webm;base64,"))
     with av.open(io.BytesIO(data)) as container:
-        assert len(list(container.decode(video=0))) > 5
+        frames = list(container.decode(video=0))
+        assert len(frames) > 1 and frames[0].width > frames[0].height > 0
     expect(answer_of(page).locator(".rich")).not_to_be_empty()
     expect(answer_of(page).locator(".note")).to_have_count(0)
     # A long one ends by itself.
@@ -163,7 +164,7 @@ def test_the_camera_records_a_video(visitor: Visitor, demo_chat: DemoChat, slow_
     page.keyboard.press("Escape")
     expect(page.locator(".chip")).to_have_count(0)
     # The echo model watches nothing: nobody records in vain.
-    page.goto(slow_server.url)
+    page = visitor.open(slow_server.url, locale="id-ID")
     page.get_by_role("button", name="Lampirkan").click()
     page.get_by_role("menuitem", name="Rekam video").click()
     expect(page.get_by_role("alert")).to_contain_text("tidak bisa menonton video")

@@ -7,7 +7,7 @@ import { encoded } from "./pictures.js";
 import { deviceFault } from "./recording.js";
 
 /** Opens the camera for a `video` element. `stream` is null until it shows something; `error` is in words. */
-export function useCamera(video) {
+export function useCamera(video, width, height) {
   const [error, setError] = useState(null);
   const [stream, setStream] = useState(null);
   const [facing, setFacing] = useState("environment");
@@ -16,7 +16,7 @@ export function useCamera(video) {
     let held = null;
     let isOver = false;
     setStream(null);
-    const open = navigator.mediaDevices?.getUserMedia({ video: { facingMode: facing, width: { ideal: 1920 }, height: { ideal: 1080 } } }) ?? Promise.reject(new Error("no devices"));
+    const open = navigator.mediaDevices?.getUserMedia({ video: { facingMode: facing, width: { ideal: width }, height: { ideal: height } } }) ?? Promise.reject(new Error("no devices"));
     open.then(async (opened) => {
       if (isOver) return opened.getTracks().forEach((track) => track.stop());
       held = opened;
@@ -38,7 +38,7 @@ export function useCamera(video) {
 /** Gives a File to `onPicture`. */
 export function CameraDialog({ onPicture, onClose }) {
   const video = useRef(null);
-  const { stream, error, turn } = useCamera(video);
+  const { stream, error, turn } = useCamera(video, 1920, 1080);
   const [taken, setTaken] = useState(null);
   useEffect(() => () => { if (taken) URL.revokeObjectURL(taken.url); }, [taken]);
   const take = async () => {

@@ -17,7 +17,7 @@ const TYPES = ["video/webm;codecs=vp8", "video/webm", "video/mp4"];
 /** Gives a File to `onFilm`. */
 export function FilmDialog({ onFilm, onClose }) {
   const view = useRef(null);
-  const { stream, error, turn } = useCamera(view);
+  const { stream, error, turn } = useCamera(view, 1280, 720);
   const [fault, setFault] = useState(null);
   const [running, setRunning] = useState(null);
   const [taken, setTaken] = useState(null);
