@@ -27,7 +27,7 @@ _TITLE_BEFORE = re.compile(r"\[([^\[\]\n]{1,300})(?:\]\(|: )$")
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
+class UrlCitation:
     start: int
     end: int  # the index behind its last character
     url: str
@@ -56,9 +56,9 @@ class ReturnedUrls:
             if len(url) <= _MAX_URL_CHARS:
                 self._titles[url] = self._titles.get(url) or " ".join(title.split())[:_MAX_TITLE_CHARS]
 
-    def cited_in(self, text: str) -> list[Citation]:
+    def cited_in(self, text: str) -> list[UrlCitation]:
         """In the order of the text. A Markdown link is cited as a whole."""
-        found: list[Citation] = []
+        found: list[UrlCitation] = []
         for match in _URL.finditer(text) if self._titles else ():
             if (url := self._known(match[0])) is None:
                 continue
@@ -67,7 +67,7 @@ class ReturnedUrls:
                 found.pop()
             if len(found) == _MAX_CITATIONS:
                 break
-            found.append(Citation(start, end, url, self._titles[url] or url))
+            found.append(UrlCitation(start, end, url, self._titles[url] or url))
         return found
 
     def _known(self, written: str) -> str | None:
