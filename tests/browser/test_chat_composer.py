@@ -163,6 +163,48 @@ def test_the_camera_takes_a_picture(visitor: Visitor, demo_chat: DemoChat) -> No
     expect(answer_of(page)).to_contain_text("The picture is green.")
 
 
+def test_the_camera_records_a_video(visitor: Visitor, demo_chat: DemoChat, slow_server: Served) -> None:
+    page = visitor.open(demo_chat.url, locale="id-ID")
+    page.get_by_role("button", name="Lampirkan").click()
+    page.get_by_role("menuitem", name="Rekam video").click()
+    record, stop = (page.get_by_role("button", name=name, exact=True) for name in ("Rekam", "Berhenti"))
+    record.click()
+    expect(page.get_by_role("timer")).to_contain_text("0:01 / 0:30")
+    require_accessible(page)
+    visitor.picture(page, "chat-film-id")
+    stop.click()
+    page.get_by_role("button", name="Buang").click()
+    record.click()
+    expect(page.get_by_role("timer")).to_contain_text("0:01")
+    stop.click()
+    require_accessible(page)
+    page.get_by_role("button", name="Pakai video ini").click()
+    page.get_by_role("button", name="Hapus Film.webm").wait_for()
+    body = ask(page, "What colour is this?")
+    [film, _] = body["messages"][-1]["content"]
+    data = base64.b64decode(film["video_url"]["url"].removeprefix("data:video/webm;base64,"))
+    with av.open(io.BytesIO(data)) as container:
+        frames = list(container.decode(video=0))
+        assert len(frames) > 1 and frames[0].width > frames[0].height > 0
+    expect(answer_of(page).locator(".rich")).not_to_be_empty()
+    expect(answer_of(page).locator(".note")).to_have_count(0)
+    # A long one ends by itself.
+    page.clock.install()
+    page.get_by_role("button", name="Lampirkan").click()
+    page.get_by_role("menuitem", name="Rekam video").click()
+    record.click()
+    expect(page.get_by_role("timer")).to_be_visible()
+    page.clock.fast_forward(31_000)
+    page.get_by_role("button", name="Pakai video ini").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.locator(".chip")).to_have_count(0)
+    # The echo model watches nothing: nobody records in vain.
+    page = visitor.open(slow_server.url, locale="id-ID")
+    page.get_by_role("button", name="Lampirkan").click()
+    page.get_by_role("menuitem", name="Rekam video").click()
+    expect(page.get_by_role("alert")).to_contain_text("tidak bisa menonton video")
+
+
 def test_devices_that_cannot_be_used_are_explained(visitor: Visitor, demo_chat: DemoChat) -> None:
     page = visitor.open(demo_chat.url)
     page.evaluate(

@@ -155,10 +155,10 @@ class Sessions:
             raise SessionExpired(f"Session {session_id!r} is over and no longer kept.", param="session_id")
         raise SessionNotFound(f"There is no session {session_id!r}.", param="session_id")
 
-    def peek(self, owner: str, session_id: str) -> Session | None:
+    def peek(self, owner: str, session_id: str, *, of_any_kind: bool = False) -> Session | None:
         """A recorded stream, which does not count as used by this."""
         session = self._sessions.get(SessionKey(owner, session_id))
-        return session if session and not session.kind else None
+        return session if session and (of_any_kind or not session.kind) else None
 
     def find_turn(self, request: SessionRequest) -> tuple[Session, Turn] | None:
         """Returns the turn that already answers this request, if there is one."""

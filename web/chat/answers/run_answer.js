@@ -31,6 +31,12 @@ export function newAnswer(api, sessionId, base = { text: "", reasoning: "" }) {
   };
 }
 
+/** An answer of somebody else, by the name that the server has for it: that of a session, or of a response. */
+export function watchedAnswer(name) {
+  if (!name.startsWith("resp_")) return newAnswer("chat", name);
+  return { ...newAnswer("responses", name), responseId: name, isWatched: true };
+}
+
 export const isRunning = (answer) => ["waiting", "running", "reconnecting"].includes(answer?.status);
 
 export class AnswerRun {
@@ -189,7 +195,7 @@ export class AnswerRun {
     if (fault.code === "invalid_last_event_id" && answer.cursor >= 0 && !this.hasBegunAnew) {
       // The server has less than was shown, as after a restart without a disk: its recording is what counts.
       this.hasBegunAnew = true;
-      Object.assign(answer, { cursor: -1, text: answer.base.text, reasoning: answer.base.reasoning, steps: answer.base.steps ?? [], items: answer.base.items ?? null, logprobs: null });
+      Object.assign(answer, { cursor: -1, text: answer.base.text, reasoning: answer.base.reasoning, steps: answer.base.steps ?? [], items: answer.base.items ?? null, cited: answer.base.cited ?? [], logprobs: null });
       this.requestOf = null;
       return this.lose("unreachable");
     }

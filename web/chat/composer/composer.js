@@ -9,6 +9,7 @@ import { CameraDialog } from "./camera.js";
 import { Chips } from "./chips.js";
 import { draftOf, keepDraft } from "./drafts.js";
 import { useDrop } from "./drop.js";
+import { FilmDialog } from "./film.js";
 import { Listening, Microphone } from "./microphone.js";
 import { transcribe } from "./recording.js";
 
@@ -28,6 +29,7 @@ export function Composer({ conversation, running, onSend, onStop }) {
   const field = useRef(null);
   const picker = useRef(null);
   const capture = useRef(null);
+  const film = useRef(null);
   const listening = useRef(null);
   const latest = useRef();
   latest.current = { id, text, attachments };
@@ -146,10 +148,15 @@ export function Composer({ conversation, running, onSend, onStop }) {
     return t(`attach.model.${one.kind}`, { name: model.id.split("/").at(-1) });
   };
   const openCamera = () => (isTouch() ? capture.current.click() : setMode("camera"));
+  const openFilm = () => {
+    if (model && !takes(model, "video")) return setError(t("attach.model.video", { name: model.id.split("/").at(-1) }));
+    return isTouch() ? film.current.click() : setMode("film");
+  };
   const canHear = Boolean(transcriber.value) || takes(model, "audio");
   const choices = [
     { icon: "upload", label: t("attach.files"), onSelect: () => picker.current.click() },
     { icon: "camera", label: t("attach.camera"), onSelect: openCamera },
+    { icon: "video", label: t("attach.film"), onSelect: openFilm },
   ];
 
   return html`<div class="composer ${isOver ? "drop" : ""}">
@@ -172,8 +179,10 @@ export function Composer({ conversation, running, onSend, onStop }) {
       </div>`}
       <input ref=${picker} type="file" multiple hidden onChange=${onFiles} data-role="files" aria-label=${t("attach.files")} />
       <input ref=${capture} type="file" accept="image/*" capture="environment" hidden onChange=${onFiles} data-role="camera" aria-label=${t("attach.camera")} />
+      <input ref=${film} type="file" accept="video/*" capture="environment" hidden onChange=${onFiles} data-role="film" aria-label=${t("attach.film")} />
       ${isOver && html`<div class="drop-here"><${Icon} name="upload" />${t("attach.drop")}</div>`}
     </form>
+    ${mode === "film" && html`<${FilmDialog} onFilm=${(file) => { setMode("writing"); add([file]); }} onClose=${() => setMode("writing")} />`}
     ${mode === "camera" && html`<${CameraDialog} onPicture=${(file) => { setMode("writing"); add([file]); }} onClose=${() => setMode("writing")} />`}
   </div>`;
 }

@@ -1,7 +1,7 @@
 /** Under an answer: tokens, tokens a second, time of the first token. */
 
 import { html } from "../../app/view.js";
-import { formatNumber, formatSeconds, t } from "../../app/words.js";
+import { counted, formatNumber, formatSeconds, t } from "../../app/words.js";
 
 /** `{ tokens, perSecond, first }`; what is not known is null. An answer that was interrupted has no speed. */
 export function statsOf(answer) {
@@ -18,7 +18,7 @@ export function statsOf(answer) {
 export function AnswerStats({ answer }) {
   const { tokens, perSecond, first } = statsOf(answer);
   const parts = [
-    tokens !== null && t("chat.stats.tokens", { tokens: formatNumber(tokens) }),
+    tokens !== null && counted("chat.stats.tokens", tokens),
     perSecond !== null && t("chat.stats.speed", { speed: formatNumber(perSecond, perSecond < 10 ? 1 : 0) }),
     first !== null && t("chat.stats.first", { time: formatSeconds(first) }),
   ].filter(Boolean);

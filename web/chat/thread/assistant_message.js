@@ -25,7 +25,7 @@ export function AssistantMessage({ message, conversation, isLast }) {
   const more = [
     answer.logprobs && { icon: "eye", label: t(showsLogprobs ? "chat.logprobs.hide" : "chat.logprobs.show"), onSelect: () => setShowsLogprobs(!showsLogprobs) },
     answer.request && { icon: "code", label: t("chat.as_code"), onSelect: async () => setShownRequest(await requestToShow(message)) },
-    isLast && answer.api === "chat" && { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } },
+    isLast && { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } },
     { icon: "trash-2", label: t("chat.delete_answer"), danger: true, onSelect: () => deleteMessage(message) },
   ].filter(Boolean);
   return html`<article class="message assistant" aria-busy=${running}>

@@ -3,7 +3,7 @@
 import { Badge, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { AnswerRun, isRunning, newAnswer } from "../answers/run_answer.js";
+import { AnswerRun, isRunning, watchedAnswer } from "../answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { FollowingScroll } from "./following_scroll.js";
 
@@ -20,9 +20,9 @@ export function Watch({ sessionId, token, question, note }) {
 }
 
 function useWatched(sessionId, token) {
-  const [shown, show] = useState(() => newAnswer("chat", sessionId));
+  const [shown, show] = useState(() => watchedAnswer(sessionId));
   useEffect(() => {
-    const answer = newAnswer("chat", sessionId);
+    const answer = watchedAnswer(sessionId);
     let frame = 0;
     const draw = () => { frame = 0; show({ ...answer }); };
     const onChange = () => { frame ||= requestAnimationFrame(draw); };
