@@ -38,3 +38,8 @@ def require_accessible(page: Page) -> None:
         for node in violation["nodes"]
     ]
     assert not found, "\n".join(found)
+
+
+def require_no_sideways_scroll(page: Page) -> None:
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"the page is {wide} pixels wider than the screen"
