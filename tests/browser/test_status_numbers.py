@@ -108,6 +108,9 @@ def test_percentiles_and_rates_are_those_of_tis_top(visitor: Visitor, server: Se
                 [view.quantile("spread_seconds", share, **labels), view.rate("counted_total", **labels)]
             )
     assert in_page(page, "status/quantiles.js", "return m.quantile([[1, 0], [Infinity, 0]], 0.5);") is None
+    counted = [[0.1, 0], [1, 30], [10, 30], [60, 40]]
+    spread = in_page(page, "status/quantiles.js", "return m.spreadOf(a[0]);", counted)
+    assert spread == [[0.1, 1, 0.75], [10, 60, 0.25]]
 
 
 def written(seconds: float, look: Look) -> str:

@@ -479,6 +479,7 @@ export default {
   "status.p50": "p50",
   "status.p95": "p95",
   "status.p99": "p99",
+  "status.spread": "semua: makin pekat, makin banyak",
   "status.chart.tokens": "Token per detik",
   "status.chart.tokens.about": "Token jawaban semua model",
   "status.chart.prompts": "Token prompt per detik",
