@@ -1,4 +1,4 @@
-"""How soon a page can be used: from the navigation until a message can be typed and the models are there to choose from.
+"""How soon a page can be used: from the navigation until a message can be typed and the models are there.
 
     python benchmarks/pages.py [--rounds 7]
 

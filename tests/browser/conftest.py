@@ -74,9 +74,12 @@ class Visitor:
 
     def whole_picture(self, page: Page, name: str) -> None:
         """With what is below the end of the screen."""
-        require_no_sideways_scroll(page)
-        look = self._contexts[page.context][1]
-        page.screenshot(path=self._artefacts / f"{name}-whole-{look}.png", full_page=True)
+        seen = page.viewport_size
+        assert seen
+        page.set_viewport_size({**seen, "height": page.evaluate("() => document.documentElement.scrollHeight")})
+        page.wait_for_timeout(300)  # what is drawn when it comes into sight
+        self.picture(page, f"{name}-whole")
+        page.set_viewport_size(seen)
 
     def close(self) -> None:
         problems = []

@@ -9,6 +9,7 @@ import { drawSpreads } from "./spread.js";
 const TABLE_ROWS = 15;
 const SPANS = [1, 2, 5, 15]; // minutes
 const SYNC = "status";
+const HALF_LABEL = 34; // pixels
 let loading = null;
 
 /** `series`: `{ key, label, colour (of --series-N), fill, step }`; `format` writes a value; `top` is the least upper end; `spread` the key of a histogram. */
@@ -64,7 +65,7 @@ export function Chart({ name, title, about, series, spread, format, points, minu
       <${Button} small kind="quiet" icon=${asTable ? "activity" : "table"} aria-pressed=${asTable} label=${t(asTable ? "status.as.chart" : "status.as.table", { title })} onClick=${() => setAsTable(!asTable)} /></figcaption>
     <div class="legend">${values.map((one) => html`<div class="legend-item"><span class="swatch-line series-${one.colour}" aria-hidden="true"></span>
       <span class="legend-label">${t(one.label)}</span><span class="legend-value numbers" data-value=${one.key}>${one.text}</span></div>`)}
-      ${spread && html`<div class="legend-item"><span class="swatch-area series-2" aria-hidden="true"></span><span class="legend-label">${t("status.spread")}</span></div>`}</div>
+      ${spread && html`<div class="legend-item" title=${t("status.spread.about")}><span class="swatch-area series-2" aria-hidden="true"></span><span class="legend-label">${t("status.spread")}</span></div>`}</div>
     ${asTable ? html`<${Table} title=${title} series=${series} format=${format} points=${shown} />`
       : html`<div class="canvas" ref=${box} role="img" aria-label=${summary}></div>`}
   </figure>`;
@@ -111,7 +112,7 @@ function makePlot(UPlot, box, { series, format, top, most, steps, onCursor, spre
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, sync: { key: SYNC }, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, most ?? Math.max(top, niceTop(high ?? 0, steps))] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, space: 76, values: (self, ticks) => ticks.map((tick) => (self.scales.x.max - self.scales.x.min < 150 ? clock : formatTime)(tick * 1000)), incrs: [15, 30, 60, 120, 300, 600] },
+      { ...axis, grid: { show: false }, size: 22, space: 76, values: timeLabels, incrs: [15, 30, 60, 120, 300, 600] },
       { ...axis, size: 52, space: 34, incrs: steps, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : format(tick))) },
     ],
     series: [{}, ...series.map((one) => ({
@@ -125,6 +126,14 @@ function makePlot(UPlot, box, { series, format, top, most, steps, onCursor, spre
       drawAxes: spreads ? [(self) => drawSpreads(self, spreads.current, colour("--series-2"))] : [],
     },
   }, [[], ...series.map(() => [])], box);
+}
+
+/** A label that the right edge would cut is left out. */
+function timeLabels(self, ticks) {
+  const { min, max } = self.scales.x;
+  const write = max - min < 150 ? clock : formatTime;
+  const room = ((max - min) * HALF_LABEL) / (self.bbox.width / devicePixelRatio);
+  return ticks.map((tick) => (max - tick < room ? "" : write(tick * 1000)));
 }
 
 function niceTop(value, steps) {
