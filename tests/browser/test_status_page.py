@@ -142,18 +142,18 @@ def test_keys_are_asked_for_and_models_loaded_with_that_of_the_admin(visitor: Vi
     give_key(page, look, "key.admin", "sk-of-nobody")
     expect(page.get_by_text(t("key.wrong"))).to_be_visible()
     give_key(page, look, "key.admin", ADMIN_KEY)
-    expect(state).to_have_text(t("status.state.ready"), timeout=180_000)
+    expect(state).to_have_text(t("status.state.ready"), timeout=150_000)
     expect(page.locator("button.request-row", has_text="env-2").first).to_be_visible()
 
     asking = ask(guarded.url, LONG_TEXT, KEYS[1])
-    echo = page.locator("[data-model^=echo]")
-    expect(echo.locator("[data-fact='status.running'] dd")).to_have_text("1")
-    echo.get_by_role("button", name=t("status.unload"), exact=True).click()
+    paced = page.locator(f"[data-model='{PACED}']")
+    expect(paced.locator("[data-fact='status.running'] dd")).to_have_text("1")
+    paced.get_by_role("button", name=t("status.unload"), exact=True).click()
     confirm = page.get_by_role("dialog").get_by_role("button", name=t("status.unload"), exact=True)
     confirm.click()
-    expect(echo.get_by_role("alert")).to_contain_text(look.pattern("status.in.use"))
+    expect(paced.get_by_role("alert")).to_contain_text(look.pattern("status.in.use"))
     require_accessible(page)
-    echo.scroll_into_view_if_needed()
+    paced.scroll_into_view_if_needed()
     visitor.picture(page, "status-in-use")
     asking.join()
 
@@ -161,7 +161,7 @@ def test_keys_are_asked_for_and_models_loaded_with_that_of_the_admin(visitor: Vi
     page.get_by_role("dialog").get_by_text(look.pattern("status.unload.about")).wait_for()
     visitor.picture(page, "status-unload")
     confirm.click()
-    expect(state).to_have_text(t("status.state.unloaded"), timeout=30_000)
+    expect(state).to_have_text(t("status.state.unloaded"))
     states = {one["id"]: one["state"] for one in health_of(guarded)["models"]}
     assert states["demo"] == "unloaded"
 
