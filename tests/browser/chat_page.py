@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, Request, expect
 
-from tests.browser.looks import DESKTOP, Look
+from tests.browser.looks import DESKTOP, PageLook
 
 _STORED = """async () => {
   const database = await new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ _QUESTIONS = ("/v1/chat/completions", "/v1/responses")
 
 
 class ChatPage:
-    def __init__(self, page: Page, look: Look = DESKTOP) -> None:
+    def __init__(self, page: Page, look: PageLook = DESKTOP) -> None:
         self.page, self.look, self.t = page, look, look.t
         self.field = page.get_by_role("textbox", name=look.t("composer.field"), exact=True)
         self.dialog = page.get_by_role("dialog")

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.chat_page import ChatPage
-from tests.browser.looks import DESKTOP, LOCALES, SIZES, Look
+from tests.browser.looks import DESKTOP, LOCALES, SIZES, PageLook
 from tests.browser.page_watch import PageWatch, require_no_sideways_scroll
 from tests.mcp_client.weather_process import McpProcess, weather_process
 from tests.serving import served, settings_with
@@ -44,13 +44,15 @@ def browser() -> Iterator[Browser]:
 class Visitor:
     """Opens pages as somebody with this screen, theme and language would, and watches them."""
 
-    def __init__(self, browser: Browser, artefacts: Path, look: Look = DESKTOP, expected: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, browser: Browser, artefacts: Path, look: PageLook = DESKTOP, expected: tuple[str, ...] = ()
+    ) -> None:
         self._browser, self._artefacts = browser, artefacts
-        self._contexts: dict[BrowserContext, tuple[PageWatch, Look]] = {}
+        self._contexts: dict[BrowserContext, tuple[PageWatch, PageLook]] = {}
         self.look, self.t = look, look.t
         self.expected = expected
 
-    def open(self, url: str, look: Look | None = None, **options: Any) -> Page:
+    def open(self, url: str, look: PageLook | None = None, **options: Any) -> Page:
         """A browser of its own: nothing is shared with the others."""
         look = look or self.look
         touch: dict[str, Any] = {"has_touch": True, "is_mobile": True} if look.is_phone else {}
@@ -64,7 +66,7 @@ class Visitor:
         page.goto(url)
         return page
 
-    def chat(self, url: str, look: Look | None = None) -> ChatPage:
+    def chat(self, url: str, look: PageLook | None = None) -> ChatPage:
         return ChatPage(self.open(url, look), look or self.look)
 
     def picture(self, page: Page, name: str) -> None:
@@ -98,15 +100,15 @@ def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def look(request: pytest.FixtureRequest) -> Look:
+def look(request: pytest.FixtureRequest) -> PageLook:
     """What `in_looks` gives; a desktop otherwise."""
     found = getattr(request, "param", DESKTOP)
-    assert isinstance(found, Look)
+    assert isinstance(found, PageLook)
     return found
 
 
 @pytest.fixture
-def visitor(browser: Browser, artefacts: Path, look: Look) -> Iterator[Visitor]:
+def visitor(browser: Browser, artefacts: Path, look: PageLook) -> Iterator[Visitor]:
     visitor = Visitor(browser, artefacts, look)
     yield visitor
     visitor.close()

@@ -25,7 +25,7 @@ def messages(language: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Look:
+class PageLook:
     size: str
     theme: str
     language: str
@@ -51,14 +51,14 @@ class Look:
         return f"{self.size}-{self.theme}-{self.language}"
 
 
-DESKTOP = Look("desktop", "light", "en")
-PHONE = Look("phone", "dark", "id")
-DARK_DESKTOP = Look("desktop", "dark", "id")
-LIGHT_PHONE = Look("phone", "light", "en")
+DESKTOP = PageLook("desktop", "light", "en")
+PHONE = PageLook("phone", "dark", "id")
+DARK_DESKTOP = PageLook("desktop", "dark", "id")
+LIGHT_PHONE = PageLook("phone", "light", "en")
 ALL_LOOKS = [DESKTOP, PHONE, DARK_DESKTOP, LIGHT_PHONE]
 
 
-def in_looks(*looks: Look) -> pytest.MarkDecorator:
+def in_looks(*looks: PageLook) -> pytest.MarkDecorator:
     """`visitor` of the test opens pages in each of these, one after the other."""
     return pytest.mark.parametrize("look", looks, ids=str, indirect=True)
 

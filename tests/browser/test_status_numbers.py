@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import PHONE, Look, messages, on_both_screens_too
+from tests.browser.looks import PHONE, PageLook, messages, on_both_screens_too
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 from tis.cli.top import MetricsLook, View
@@ -113,7 +113,7 @@ def test_percentiles_and_rates_are_those_of_tis_top(visitor: Visitor, server: Se
     assert spread == [[0.1, 1, 0.75], [10, 60, 0.25]]
 
 
-def written(seconds: float, look: Look) -> str:
+def written(seconds: float, look: PageLook) -> str:
     """As the page writes it."""
     if seconds < 0.00995:
         text = f"{seconds * 1000:.1f} ms"

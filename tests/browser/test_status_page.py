@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import ALL_LOOKS, DESKTOP, PHONE, Look, in_looks, on_both_screens
+from tests.browser.looks import ALL_LOOKS, DESKTOP, PHONE, PageLook, in_looks, on_both_screens
 from tests.browser.page_watch import require_accessible
 from tests.browser.test_status_numbers import IDLE, look_at
 from tests.openai_api.test_chat import CHAT, said
@@ -44,7 +44,7 @@ def ask(url: str, text: str, key: str | None = None) -> threading.Thread:
     return asking
 
 
-def give_key(page: Page, look: Look, name: str, key: str) -> None:
+def give_key(page: Page, look: PageLook, name: str, key: str) -> None:
     page.get_by_role("textbox", name=look.t(name), exact=True).fill(key)
     page.get_by_role("button", name=look.t("key.use"), exact=True).click()
 
