@@ -5,6 +5,7 @@ import re
 import time
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Locator, Page, Request, expect
@@ -109,6 +110,17 @@ class ChatPage:
 
     def new_chat(self) -> None:
         self.sidebar().get_by_role("button", name=self.t("chat.new"), exact=True).click()
+
+    def open_menu_of(self, title: str) -> None:
+        """Of a conversation in the list."""
+        button = self.button("chat.more_of", title=title)
+        if not self.look.is_phone:
+            button.hover()
+        button.click()
+
+    def import_file(self, path: Path) -> None:
+        """Where the list of conversations is open."""
+        self.page.get_by_label(self.t("chat.import"), exact=True).and_(self.page.locator("input")).set_input_files(path)
 
     def attach(self, *files: tuple[str, str, bytes]) -> None:
         payloads = [{"name": name, "mimeType": media_type, "buffer": data} for name, media_type, data in files]

@@ -22,6 +22,11 @@ _GREEN_BYTES = (REPOSITORY / "docs/samples/green.jpg").read_bytes()
 _GREEN = base64.b64encode(_GREEN_BYTES).decode()
 _MAX_PIXELS = 12_000_000
 _RATE = 48_000
+_SLOW_FILES = """() => {
+  const read = Blob.prototype.arrayBuffer;
+  const wished = new Promise((resolve) => { window.readFiles = resolve; });
+  Blob.prototype.arrayBuffer = function () { return wished.then(() => read.call(this)); };
+}"""
 _DENIED = "() => {{ navigator.mediaDevices.getUserMedia = async () => {{ throw new DOMException('', '{}'); }} }}"
 
 
@@ -78,6 +83,43 @@ def test_a_picture_is_dropped_and_asked_about_beside_a_document(visitor: Visitor
     chat.until_done()
     require_accessible(page)
     visitor.picture(page, "chat-picture-answered")
+
+
+@on_both_screens_too
+def test_a_file_stays_with_the_conversation_where_it_was_given(
+    visitor: Visitor, slow_server: Served, tmp_path: Path
+) -> None:
+    chat = visitor.chat(slow_server.url)
+    page, t = chat.page, chat.t
+    chat.send("Here")
+    chat.until_done()
+    page.evaluate(_SLOW_FILES)
+    chat.attach(("goods.csv", "text/csv", b"name,price\nkopi,1000\n"))
+    chips = page.get_by_role("list", name=t("attach.list"))
+    expect(chips).to_contain_text(t("attach.reading"))
+    chat.new_chat()
+    expect(chips).to_have_count(0)
+    page.evaluate("window.readFiles()")
+    page.wait_for_timeout(100)
+    expect(chips).to_have_count(0)
+    chat.sidebar().get_by_role("link", name="Here").click()
+    chat.button("attach.remove", name="goods.csv").wait_for()
+    document = "goods.csv:\n\n```\nname,price\nkopi,1000\n\n```\n"
+    assert chat.ask("How much?")["messages"][-1]["content"][0]["text"] == document
+    chat.until_done()
+    # An export has the text of documents, and an import takes it.
+    chat.menu().click()
+    with page.expect_download() as download:
+        chat.choose("chat.export_json")
+    download.value.save_as(tmp_path / "chat.json")
+    sidebar = chat.sidebar()
+    chat.import_file(tmp_path / "chat.json")
+    if chat.look.is_phone:  # an import shows what it has read
+        chat.sidebar()
+    expect(sidebar.get_by_role("link", name="Here")).to_have_count(2)
+    if chat.look.is_phone:
+        chat.button("close").click()
+    assert chat.ask("And now?")["messages"][2]["content"][0]["text"] == document
 
 
 def test_a_large_picture_is_scaled_and_stands_upright(visitor: Visitor, demo_chat: DemoChat) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import Visitor
 from tests.browser.looks import (
     DARK_DESKTOP,
@@ -158,7 +157,7 @@ def test_many_conversations_are_found_renamed_exported_and_imported(
         page.keyboard.type("nutmeg")
     expect(entries).to_have_count(1)
     search.fill("")
-    _open_menu(chat, "The price of nutmeg")
+    chat.open_menu_of("The price of nutmeg")
     chat.choose("chat.rename")
     title = page.get_by_role("textbox", name=t("chat.title"), exact=True)
     title.fill("Spices")
@@ -170,25 +169,25 @@ def test_many_conversations_are_found_renamed_exported_and_imported(
 
     chat.sidebar()
     for message in ("chat.export_json", "chat.export_markdown"):
-        _open_menu(chat, "Spices")
+        chat.open_menu_of("Spices")
         with page.expect_download() as download:
             chat.choose(message)
         download.value.save_as(tmp_path / download.value.suggested_filename)
     assert json.loads((tmp_path / "Spices.json").read_text())["conversation"]["title"] == "Spices"
     assert "## User\n\nThe price of nutmeg" in (tmp_path / "Spices.md").read_text()
-    _open_menu(chat, "Spices")
+    chat.open_menu_of("Spices")
     chat.choose("delete")
     chat.dialog.last.get_by_role("button", name=t("delete"), exact=True).click()
     expect(entries).to_have_count(1)
     for number, name in enumerate(("Spices.json", "Spices.md")):
         if number and chat.look.is_phone:  # an import shows what it has read
             chat.sidebar()
-        _import(chat, tmp_path / name)
+        chat.import_file(tmp_path / name)
         chat.until_text("The price of nutmeg")
     chat.sidebar()
     expect(entries).to_have_count(3)
     (tmp_path / "bad.json").write_text('{"format": "tis-chat/1", "conversation": {}, "messages": [{"role": "system"}]}')
-    _import(chat, tmp_path / "bad.json")
+    chat.import_file(tmp_path / "bad.json")
     expect(page.get_by_role("status").filter(has_text=t("chat.import.unknown"))).to_be_visible()
     visitor.picture(page, "chat-import")
 
@@ -211,18 +210,6 @@ def test_a_conversation_that_the_server_keeps_opens_in_another_browser(visitor: 
     chat.page.reload()
     chat.until_text("A second question")
     expect(chat.answers).to_have_count(2)
-
-
-def _open_menu(chat: ChatPage, title: str) -> None:
-    """Of a conversation in the list."""
-    button = chat.button("chat.more_of", title=title)
-    if not chat.look.is_phone:
-        button.hover()
-    button.click()
-
-
-def _import(chat: ChatPage, path: Path) -> None:
-    chat.page.get_by_label(chat.t("chat.import"), exact=True).and_(chat.page.locator("input")).set_input_files(path)
 
 
 def _until_items(page: Page, count: int) -> None:

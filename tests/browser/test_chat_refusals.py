@@ -4,6 +4,7 @@ The refusals are put between the page and a real server, as the server would hav
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -39,11 +40,17 @@ def test_the_page_waits_for_a_server_that_is_busy_or_not_ready(visitor: Visitor,
     chat = visitor.chat(server.url)
     chat.page.route(_ASKED, _refuse(503, "server_shutting_down"), times=1)
     chat.page.route(_ASKED, _refuse(429, "rate_limit_exceeded", {"Retry-After": "2"}), times=1)
+    times: list[float] = []
+    chat.page.on("request", lambda request: times.append(time.monotonic()) if request.method == "POST" else None)
     chat.send(_LINE)
     expect(chat.answer.locator(".reconnecting")).to_contain_text(chat.look.pattern("chat.wait.busy"))
+    chat.page.evaluate(
+        "for (const name of ['online', 'visibilitychange']) document.dispatchEvent(new Event(name, { bubbles: true }))"
+    )
     visitor.picture(chat.page, "chat-busy")
     chat.until_done()
     expect(chat.text).to_have_text(_LINE.strip())
+    assert times[1] - times[0] > 1.9, "a page that is seen again waits as long as the server said"
 
 
 @on_both_screens_too

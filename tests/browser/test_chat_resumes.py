@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chat_page import recorded_text
+from tests.browser.chat_page import ChatPage, recorded_text
 from tests.browser.conftest import Visitor
 from tests.browser.cut_line import line_to
 from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE, on_both_screens, on_both_screens_too
@@ -18,6 +18,13 @@ from tests.serving import Served, free_port, served, server_process, settings_wi
 _LOST = ("ERR_", "net::", "Failed to load resource")
 _SENTENCE = "Word {} of a long line that the server repeats, one character at a time. "
 _LINE = "".join(map(_SENTENCE.format, range(4)))
+
+_HEARD = """() => {
+  window.heard = [];
+  const region = document.querySelector("[role=status].visually-hidden");
+  const hear = () => { if (region.textContent) window.heard.push(region.textContent); };
+  new MutationObserver(hear).observe(region, { childList: true, characterData: true, subtree: true });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +50,32 @@ def test_an_answer_goes_on_after_a_reload_and_in_a_second_tab(visitor: Visitor, 
     expect(other.text).to_have_text(_LINE.strip())
     assert chat.stored_answer(session_id)["text"] == recorded_text(server.url, session_id) == _LINE.strip()
     tokens = chat.t("chat.stats.tokens", tokens=chat.look.number(len(_LINE.strip())))
+    # Nobody saw when its tokens were written.
     expect(chat.answer).to_contain_text(tokens)
+    expect(chat.answer).not_to_contain_text(chat.look.pattern("chat.stats.speed"))
     visitor.picture(chat.page, "chat-resumed")
+
+
+@on_both_screens_too
+def test_an_answer_that_ended_while_no_tab_was_open_has_no_times(visitor: Visitor, server: Served) -> None:
+    chat = visitor.chat(server.url)
+    speed = chat.look.pattern("chat.stats.speed")
+    chat.send(_LINE[:75])
+    chat.until_done()
+    expect(chat.answer).to_contain_text(speed)
+    chat.send(_LINE)
+    chat.until_text("Word 0")
+    chat.until_stored("Word 0")
+    session_id, address, context = chat.session_id, chat.page.url, chat.page.context
+    chat.page.close()
+    assert recorded_text(server.url, session_id) == _LINE.strip()
+    later = ChatPage(context.new_page(), chat.look)
+    later.page.goto(address)
+    later.until_done()
+    expect(later.answer).to_contain_text(later.look.pattern("chat.stats.tokens"))
+    expect(later.answer).not_to_contain_text(speed)
+    answer = later.stored_answer(session_id)
+    assert answer["endedAt"] is None and answer["wasLost"]
 
 
 @on_both_screens_too
@@ -68,6 +99,7 @@ def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor
     visitor.expected = _LOST
     with line_to(server.url) as line:
         chat = visitor.chat(line.url)
+        chat.page.evaluate(_HEARD)
         chat.send(_LINE)
         chat.until_text("Word 0")
         line.cut()
@@ -79,6 +111,9 @@ def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor
         line.mend()
         chat.until_done()
         expect(chat.text).to_have_text(_LINE.strip())
+        # A screen reader hears each of these once, however often the page tries.
+        heard = [chat.t(f"chat.said.{name}") for name in ("running", "reconnecting", "resumed", "done")]
+        assert chat.page.evaluate("window.heard") == heard
 
 
 @on_both_screens_too

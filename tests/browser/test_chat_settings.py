@@ -81,7 +81,14 @@ def test_an_answer_in_json_is_checked_and_shown_as_a_form(visitor: Visitor, demo
     assert all(found) and all(one in t("example.json") for one in found), found
     require_accessible(page)
     visitor.picture(page, "chat-json")
+    # The example's schema is for its question alone, which keeps it when it is asked again.
+    body = chat.request_of(chat.button("chat.regenerate").click)
+    assert body["response_format"]["json_schema"]["schema"]["required"] == ["name", "city"]
+    chat.until_done()
+    assert "response_format" not in chat.ask("Halo")
+    chat.until_done()
     drawer = chat.settings("settings.schema")
+    drawer.get_by_role("switch", name=t("schema.on")).click()
     chat.button("schema.add").click()
     expect(drawer.get_by_text(t("schema.fault.empty"))).to_be_visible()
     drawer.get_by_label(t("schema.name"), exact=True).last.fill("umur")

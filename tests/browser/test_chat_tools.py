@@ -56,6 +56,27 @@ def test_a_call_is_approved_and_another_refused(visitor: Visitor, demo_chat: Dem
 
 
 @on_both_screens_too
+def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: DemoChat) -> None:
+    calls = len(demo_chat.weather.calls)
+    chat = visitor.chat(demo_chat.url)
+    _add(chat, "weather", demo_chat.weather.url)
+    chat.ask("What is the weather in Medan?")
+    chat.button("steps.approve").wait_for()
+    other = chat.second_tab()
+    other.button("steps.approve").wait_for()
+    for one in (chat, other):
+        one.page.evaluate("setTimeout(() => document.querySelector('.step button.primary').click(), 200)")
+    for one in (chat, other):
+        expect(one.until_done()).to_contain_text("29")
+        expect(one.button("steps.approve")).to_have_count(0)
+    chat.ask("What is the weather in Solo?")
+    other.button("steps.refuse").click()
+    for one in (chat, other):
+        expect(one.until_done().get_by_text(one.t("steps.state.refused"))).to_be_visible()
+    assert demo_chat.weather.calls[calls:] == ["get_weather Medan"]
+
+
+@on_both_screens_too
 def test_calls_without_approval(visitor: Visitor, demo_chat: DemoChat) -> None:
     chat = visitor.chat(demo_chat.url)
     dialog = chat.settings("settings.tools")

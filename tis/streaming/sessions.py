@@ -64,7 +64,7 @@ class Sessions:
         # For sessions that cannot be resumed, and those that the store rejects.
         self._memory_store = MemoryStore(self._store.now)
         self._resume_source = resume_source
-        self._is_revoked = is_revoked
+        self.is_revoked = is_revoked
         self._sessions: dict[SessionKey, Session] = {}
         self._stream_queue, self._retained_queue = EvictionQueue(), EvictionQueue()
         self._active: dict[SessionKey, Session] = {}  # every sweep checks all of them
@@ -268,7 +268,7 @@ class Sessions:
         return [session for session in some if self._sessions.get(session.recording.key) is session]
 
     def _sweep_session(self, session: Session) -> None:
-        if session.is_running and self._is_revoked(session.owner):
+        if session.is_running and self.is_revoked(session.owner):
             session.latest.cancel()
         session.cancel_without_reader()
         for reader in session.recording.readers:

@@ -685,7 +685,19 @@ export default {
   // Chat: the button of the demo
   "chat.kill": "Kill the server",
   "chat.kill.why": "Kill the server with SIGKILL, as a demonstration: it starts again, and the answer goes on",
-  "chat.storage.none": "This browser keeps nothing here: conversations end with the page. Export what you want to keep.",
   "chat.kill.story": "Tell me a short story.",
   "chat.kill.done": "The server was killed. Watch the answer go on.",
+
+  // Chat: what this browser keeps
+  "chat.storage.forbidden": "This browser keeps nothing here: conversations end with the page. Export what you want to keep.",
+  "chat.storage.full": "This browser has no room to store more. What is new stays on this page until you close it: export it, or delete older conversations, and it is stored.",
+  "chat.storage.outdated": "Another tab has a newer version of this page. Nothing more is stored here: reload to go on.",
+  "chat.storage.export": "Export this conversation",
+  "chat.storage.reload": "Reload",
+  "chat.deleted_elsewhere": "This conversation was deleted in another tab.",
+  "chat.file.gone": "{name} is no longer in this browser: attach it again.",
+  "chat.said.reconnecting": "The connection was lost. Reconnecting.",
+  "chat.said.busy": "The server is busy. The answer waits.",
+  "chat.said.resumed": "The answer goes on.",
+  "chat.thought.untimed": "Thoughts",
 };

@@ -685,7 +685,19 @@ export default {
   // Chat: tombol demo
   "chat.kill": "Matikan server",
   "chat.kill.why": "Matikan server dengan SIGKILL sebagai peragaan: server hidup lagi, dan jawaban berlanjut",
-  "chat.storage.none": "Peramban ini tidak menyimpan apa pun di sini: obrolan hilang bersama halaman. Ekspor yang ingin Anda simpan.",
   "chat.kill.story": "Ceritakan sebuah cerita pendek.",
   "chat.kill.done": "Server dimatikan paksa. Perhatikan jawabannya berlanjut.",
+
+  // Chat: what this browser keeps
+  "chat.storage.forbidden": "Peramban ini tidak menyimpan apa pun di sini: obrolan hilang bersama halaman. Ekspor yang ingin Anda simpan.",
+  "chat.storage.full": "Ruang penyimpanan peramban ini penuh. Yang baru hanya ada di halaman ini sampai ditutup: ekspor, atau hapus percakapan lama agar bisa tersimpan.",
+  "chat.storage.outdated": "Tab lain memakai versi halaman yang lebih baru. Di sini tidak ada lagi yang tersimpan: muat ulang untuk melanjutkan.",
+  "chat.storage.export": "Ekspor percakapan ini",
+  "chat.storage.reload": "Muat ulang",
+  "chat.deleted_elsewhere": "Percakapan ini dihapus di tab lain.",
+  "chat.file.gone": "{name} sudah tidak ada di peramban ini: lampirkan lagi.",
+  "chat.said.reconnecting": "Sambungan terputus. Sedang menyambungkan kembali.",
+  "chat.said.busy": "Server sedang sibuk. Jawaban menunggu.",
+  "chat.said.resumed": "Jawaban berlanjut.",
+  "chat.thought.untimed": "Pemikiran",
 };

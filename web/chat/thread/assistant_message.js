@@ -4,7 +4,7 @@ import { later } from "../../app/later.js";
 import { Button, CopyButton, Menu, toast } from "../../design/components.js";
 import { html, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { continueAnswer, decide, regenerate, resume } from "../answers/answering.js";
+import { continueAnswer, decide, regenerate, requestToShow, resume } from "../answers/answering.js";
 import { isRunning } from "../answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { AnswerStats } from "./answer_stats.js";
@@ -16,7 +16,7 @@ const CodeDialog = later(async () => (await import("./code_dialog.js")).CodeDial
 const CONTINUED = new Set(["session_lost", "replay_gap", "server_shutting_down", "unreachable"]);
 
 export function AssistantMessage({ message, conversation, isLast }) {
-  const [isCodeOpen, setCodeOpen] = useState(false);
+  const [shownRequest, setShownRequest] = useState(null);
   const [showsLogprobs, setShowsLogprobs] = useState(false);
   const { answer } = message;
   const running = isRunning(answer);
@@ -25,7 +25,7 @@ export function AssistantMessage({ message, conversation, isLast }) {
   const wasCut = answer.text && answer.api === "chat" && (answer.finishReason === "length" || answer.status === "stopped" || CONTINUED.has(answer.error?.code));
   const more = [
     answer.logprobs && { icon: "eye", label: t(showsLogprobs ? "chat.logprobs.hide" : "chat.logprobs.show"), onSelect: () => setShowsLogprobs(!showsLogprobs) },
-    answer.request && { icon: "code", label: t("chat.as_code"), onSelect: () => setCodeOpen(true) },
+    answer.request && { icon: "code", label: t("chat.as_code"), onSelect: async () => setShownRequest(await requestToShow(message)) },
     isLast && answer.api === "chat" && { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } },
     { icon: "trash-2", label: t("chat.delete_answer"), danger: true, onSelect: () => deleteMessage(message) },
   ].filter(Boolean);
@@ -40,6 +40,6 @@ export function AssistantMessage({ message, conversation, isLast }) {
       <${Menu} small icon="ellipsis" label=${t("chat.more")} items=${more} placement=${isLast ? "above" : "below"} />
       <${AnswerStats} answer=${answer} />
     </div>`}
-    ${isCodeOpen && html`<${CodeDialog} request=${answer.request} onClose=${() => setCodeOpen(false)} />`}
+    ${shownRequest && html`<${CodeDialog} request=${shownRequest} onClose=${() => setShownRequest(null)} />`}
   </article>`;
 }

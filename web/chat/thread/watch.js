@@ -26,7 +26,7 @@ function useWatched(sessionId, token) {
     let frame = 0;
     const draw = () => { frame = 0; show({ ...answer }); };
     const onChange = () => { frame ||= requestAnimationFrame(draw); };
-    const run = new AnswerRun(answer, { onChange, onEnd: () => show({ ...answer }), token });
+    const run = new AnswerRun(answer, { onChange, onEnd: () => show({ ...answer }), token, isLive: false });
     run.run();
     return () => { run.leave(); cancelAnimationFrame(frame); };
   }, [sessionId, token]);
