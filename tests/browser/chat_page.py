@@ -52,7 +52,7 @@ class ChatPage:
         other.page.goto(self.page.url)
         return other
 
-    def button(self, message: str, **values: object) -> Locator:
+    def button(self, message: str, /, **values: object) -> Locator:
         return self.page.get_by_role("button", name=self.t(message, **values), exact=True)
 
     def choose(self, message: str) -> None:

@@ -34,7 +34,7 @@ class PageLook:
     def is_phone(self) -> bool:
         return self.size == "phone"
 
-    def t(self, name: str, **values: object) -> str:
+    def t(self, name: str, /, **values: object) -> str:
         """A message, as `t` of web/app/words.js gives it."""
         return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), messages(self.language)[name])
 

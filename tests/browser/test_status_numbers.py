@@ -108,8 +108,8 @@ def test_percentiles_and_rates_are_those_of_tis_top(visitor: Visitor, server: Se
                 [view.quantile("spread_seconds", share, **labels), view.rate("counted_total", **labels)]
             )
     assert in_page(page, "status/quantiles.js", "return m.quantile([[1, 0], [Infinity, 0]], 0.5);") is None
-    counted = [[0.1, 0], [1, 30], [10, 30], [60, 40]]
-    spread = in_page(page, "status/quantiles.js", "return m.spreadOf(a[0]);", counted)
+    times = [[0.1, 0], [1, 30], [10, 30], [60, 40]]
+    spread = in_page(page, "status/quantiles.js", "return m.spreadOf(a[0]);", times)
     assert spread == [[0.1, 1, 0.75], [10, 60, 0.25]]
 
 
