@@ -336,7 +336,7 @@ export default {
   "mcp.only": "hanya {tools}",
   "mcp.approval": "Persetujuan",
   "mcp.approval.of": "Persetujuan untuk {name}",
-  "mcp.always": "Tanya saya sebelum tiap panggilan",
+  "mcp.always": "Tanya dulu setiap kali",
   "mcp.never": "Panggil tanpa bertanya",
   "mcp.always.help": "Anda melihat apa yang akan dipanggil, lalu menyetujui atau menolaknya.",
   "mcp.never.help": "Untuk alat yang hanya membaca. Model bisa terbujuk memanggil oleh apa yang dibacanya.",
