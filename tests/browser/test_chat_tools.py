@@ -60,7 +60,7 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     calls = len(demo_chat.weather.calls)
     chat = visitor.chat(demo_chat.url)
     _add(chat, "weather", demo_chat.weather.url)
-    chat.ask("What is the weather in Medan?")
+    chat.ask("What is the weather in Jakarta?")
     chat.button("steps.approve").wait_for()
     other = chat.second_tab()
     other.button("steps.approve").wait_for()
@@ -69,11 +69,11 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     for one in (chat, other):
         expect(one.until_done()).to_contain_text("29")
         expect(one.button("steps.approve")).to_have_count(0)
-    chat.ask("What is the weather in Solo?")
+    chat.ask("What is the weather in Bandung?")
     other.button("steps.refuse").click()
     for one in (chat, other):
         expect(one.until_done().get_by_text(one.t("steps.state.refused"))).to_be_visible()
-    assert demo_chat.weather.calls[calls:] == ["get_weather Medan"]
+    assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
 
 
 @on_both_screens_too

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,8 @@ def prepare_process() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     use_own_process()
     _pass_on_telemetry_variables()
+    # FastAPI ignores this one for the time of a call, which another thread that imports something may undo.
+    warnings.filterwarnings("ignore", message="The 'alias' attribute with value")
 
 
 def _pass_on_telemetry_variables() -> None:

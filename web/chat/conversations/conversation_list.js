@@ -3,7 +3,7 @@
 import { computed, signal } from "../../app/view.js";
 import { readChoice, writeChoice } from "../../app/choices.js";
 import { place } from "./address.js";
-import { change as changeStored, readAll } from "./storage.js";
+import { change as changeStored, readAll, readOne } from "./storage.js";
 import { announce } from "./tabs.js";
 
 const EMPTY_SETTINGS = {
@@ -12,6 +12,7 @@ const EMPTY_SETTINGS = {
 };
 /** A slider changes its setting with each step. */
 const SETTINGS_MILLISECONDS = 400;
+const LEFT = "chat.settings.left";
 
 /** All conversations, the newest first. Objects are replaced, never changed. */
 export const conversations = signal([]);
@@ -47,6 +48,7 @@ function lastSettings() {
 }
 
 export async function loadConversations() {
+  await storeLeftSettings();
   showConversations(await readAll("conversations"));
   isLoaded.value = true;
 }
@@ -93,8 +95,24 @@ export function storeSettings() {
   return Promise.all(all.map(([id, settings]) => store(id, { settings })));
 }
 
-addEventListener("pagehide", storeSettings);
-document.addEventListener("visibilitychange", () => { if (document.hidden) storeSettings(); });
+/** A page that goes away has no time to finish a transaction: the next one does. */
+function leaveSettings() {
+  if (!waiting.size) return;
+  writeChoice(LEFT, JSON.stringify([...waiting]));
+  storeSettings().then(() => writeChoice(LEFT, null));
+}
+
+async function storeLeftSettings() {
+  const left = JSON.parse(readChoice(LEFT, "[]"));
+  writeChoice(LEFT, null);
+  for (const [id, settings] of left) {
+    const known = await readOne("conversations", id);
+    if (known) await changeStored("conversations", known, (stored) => ({ ...stored, settings }));
+  }
+}
+
+addEventListener("pagehide", leaveSettings);
+document.addEventListener("visibilitychange", () => { if (document.hidden) leaveSettings(); });
 
 function rememberSettings(settings) {
   const { system, schema, mcpServers, ...kept } = settings;

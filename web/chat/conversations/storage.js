@@ -62,8 +62,12 @@ export async function change(store, known, make) {
   }
   const isWritten = await writing([store], (objects) => {
     objects[store].get(id).onsuccess = (event) => {
-      const made = changed(event.target.result);
-      if (made) objects[store].put(made);
+      try {
+        const made = changed(event.target.result);
+        if (made) objects[store].put(made);
+      } catch {
+        event.target.transaction.abort();
+      }
     };
   });
   if (!isWritten && after) newer.set(id, structuredClone(after));
