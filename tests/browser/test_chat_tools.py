@@ -59,7 +59,7 @@ def test_a_call_is_approved_and_another_refused(visitor: Visitor, demo_chat: Dem
 def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: DemoChat) -> None:
     calls = len(demo_chat.weather.calls)
     chat = visitor.chat(demo_chat.url)
-    _add(chat, "weather", demo_chat.weather.url)
+    _add(chat, "weather", demo_chat.weather.url, "get_weather")
     chat.ask("What is the weather in Jakarta?")
     chat.button("steps.approve").wait_for()
     other = chat.second_tab()
@@ -115,9 +115,9 @@ def test_an_answer_with_tools_goes_on_after_a_reload(visitor: Visitor, demo_chat
         expect(chat.answers).to_have_count(1)
 
 
-def _add(chat: ChatPage, name: str, url: str) -> None:
+def _add(chat: ChatPage, name: str, url: str, tools: str = "") -> None:
     chat.settings("settings.tools")
-    _fill(chat, name, url)
+    _fill(chat, name, url, tools)
     chat.button("mcp.add").click()
     chat.page.keyboard.press("Escape")
 

@@ -1,7 +1,7 @@
 /** Says above the composer when this browser does not keep what is shown, and what the user can do about it. */
 
 import { Button, Note } from "../design/components.js";
-import { html, signal } from "../app/view.js";
+import { html, signal, useEffect } from "../app/view.js";
 import { t } from "../app/words.js";
 import { storageState } from "./conversations/database.js";
 import { exportConversation } from "./conversations/exporting.js";
@@ -12,6 +12,7 @@ const closed = signal("stored");
 
 export function StorageNote({ conversation }) {
   const state = storageState.value;
+  useEffect(() => { if (state === "stored") closed.value = state; }, [state]);
   if (state === "stored" || state === closed.value) return null;
   const hasMessages = conversations.value.includes(conversation);
   return html`<div class="storage-note" role="status"><${Note} kind="warn"><div class="stack">

@@ -45,7 +45,7 @@ export class AnswerWriter {
     const { responseId } = this.answer;
     const isNews = responseId && responseId !== this.announcedId;
     this.announcedId = responseId;
-    if (!(await saveMessage(this.message()))) this.onGone();
+    if (!(await saveMessage(snapshotOf(this.message())))) this.onGone();
     else if (isNews) announce({ conversationId: this.base.conversationId });
   }
 
@@ -62,4 +62,10 @@ export class AnswerWriter {
     else clearTimeout(this.frame);
     this.frame = this.saveTimer = 0;
   }
+}
+
+/** Its lists grow while the database is waited for: beside an older cursor their ends would be read twice. */
+function snapshotOf(message) {
+  const copied = (value) => (Array.isArray(value) ? value.map((one) => (one && typeof one === "object" ? { ...one } : one)) : value);
+  return { ...message, answer: Object.fromEntries(Object.entries(message.answer).map(([name, value]) => [name, copied(value)])) };
 }

@@ -67,9 +67,9 @@ export function decide(conversation, message, step, isApproved) {
   return replace(conversation, message, (stored) => {
     const said = decided(stored, step.id, isApproved);
     if (said === stored || waitingForApproval(said).length) return said === stored ? null : said;
-    const { text, reasoning, steps, items } = said;
-    const next = newAnswer("responses", newId("s"), { text, reasoning, steps, items, thoughtMilliseconds: thoughtMilliseconds(said) });
-    return { ...next, steps: [...steps], items: [...items], isContinued: true };
+    const { text, reasoning, steps, items, cited = [] } = said;
+    const base = { text, reasoning, steps, items, cited, thoughtMilliseconds: thoughtMilliseconds(said) };
+    return { ...newAnswer("responses", newId("s"), base), steps: [...steps], items: [...items], cited: [...cited], isContinued: true };
   });
 }
 

@@ -9,7 +9,7 @@ import { isRunning } from "../answers/run_answer.js";
 import { addServerMessages, changeConversation, conversations, current, deleted, pathListeners, takeConversation } from "../conversations/conversations.js";
 import { chatRequestOf, MissingFile } from "../answers/request.js";
 import { contentOf, messagesOf } from "./server_items.js";
-import { readMessagesOf, readOne, writeAll } from "../conversations/storage.js";
+import { readAll, readMessagesOf, readOne, writeAll } from "../conversations/storage.js";
 import { childrenOf, pathOf } from "../conversations/tree.js";
 
 const PAGE = 100;
@@ -68,13 +68,17 @@ export function keepInBrowser({ id }) {
   });
 }
 
-/** Opens a conversation that this browser has not yet. Throws an ApiError. */
-export async function openFromServer(serverId) {
-  const { metadata } = await getJson(`v1/conversations/${encodeURIComponent(serverId)}`);
-  const items = await itemsOf(serverId);
-  const { conversation, messages, blobs } = messagesOf(serverId, metadata?.title ?? "", items);
-  await writeAll("blobs", blobs);
-  await takeConversation(conversation, messages, serverId);
+/** Opens a conversation that this browser has not yet, unless another tab has just done so. Throws an ApiError. */
+export function openFromServer(serverId) {
+  return alone(serverId, async () => {
+    const known = (await readAll("conversations")).find((one) => one.serverId === serverId);
+    if (known) return takeConversation(known, [], serverId);
+    const { metadata } = await getJson(`v1/conversations/${encodeURIComponent(serverId)}`);
+    const items = await itemsOf(serverId);
+    const { conversation, messages, blobs } = messagesOf(serverId, metadata?.title ?? "", items);
+    await writeAll("blobs", blobs);
+    return takeConversation(conversation, messages, serverId);
+  });
 }
 
 /** Takes what other browsers have added since. */
@@ -163,7 +167,8 @@ function pushSoon(id) {
       await push(conversation, (serverItems) => changeConversation(id, { serverItems }));
     } catch (fault) {
       // The server forgets conversations that nobody uses for long: this browser has a copy.
-      if (fault.status === 404 && find(id)) await copied(conversation).catch(sayFailed);
+      if (!find(id)) return; // it was deleted meanwhile
+      if (fault.status === 404) await copied(conversation).catch(sayFailed);
       else sayFailed(fault);
     }
   });
