@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import Visitor
 from tests.browser.demo_process import demo_process
+from tests.browser.looks import PageLook
 from tests.browser.page_watch import require_accessible
 
 # What can be pressed and is not whole on the screen; what scrolls below the screen is reached.
@@ -17,7 +18,6 @@ _BEYOND = """() => [...document.querySelectorAll("button, a[href], input, textar
   return box.left < 0 || box.right > innerWidth;
 }).map((element) => element.ariaLabel || element.textContent)"""
 _LEAST = 24  # pixels, of WCAG 2.2
-_WORDS = {"en-US": ("Pages, theme and language", "Dark"), "id-ID": ("Halaman, tema, dan bahasa", "Gelap")}
 
 
 def whole(page: Page) -> None:
@@ -29,28 +29,28 @@ def whole(page: Page) -> None:
     assert len(ends) == len(boxes) and all(end <= start for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
 
 
-@pytest.mark.parametrize(("width", "locale"), [(320, "id-ID"), (360, "en-US")])
-def test_nothing_is_beyond_the_edge(visitor: Visitor, tmp_path: Path, width: int, locale: str) -> None:
-    preferences, dark = _WORDS[locale]
+@pytest.mark.parametrize(("width", "language"), [(320, "id"), (360, "en")])
+def test_nothing_is_beyond_the_edge(visitor: Visitor, tmp_path: Path, width: int, language: str) -> None:
+    look = PageLook("phone", "light", language)
     # A demo has one button more in its bar.
     with demo_process(tmp_path, MODEL_REPO_ID="echo") as url:
-        page = visitor.open(url, "phone", "light", locale, viewport={"width": width, "height": 640})
+        page = visitor.open(url, look, viewport={"width": width, "height": 640})
         page.locator(".example").first.wait_for()
         whole(page)
         expect(page.locator("h1")).to_have_count(1)
         require_accessible(page)
         visitor.picture(page, f"chat-empty-{width}")
-        chat = ChatPage(page)
+        chat = ChatPage(page, look)
         chat.send(
             "Halo, kapal! https://ships.example/a-very-long-address-that-goes-on-and-on-without-any-end/1234567890"
         )
         chat.until_done()
         whole(page)
         expect(page.locator("h1")).to_have_count(1)
-        page.get_by_role("button", name=preferences).tap()
+        chat.button("preferences.pages").tap()
         whole(page)
         visitor.picture(page, f"chat-preferences-{width}")
-        page.get_by_role("menuitemradio", name=dark).tap()
+        page.get_by_role("menuitemradio", name=look.t("theme.dark")).tap()
         expect(page.locator("html[data-theme=dark]")).to_have_count(1)
         chat.answer.locator(".message-actions .menu > button").tap()
         whole(page)
@@ -68,7 +68,7 @@ def test_nothing_is_beyond_the_edge(visitor: Visitor, tmp_path: Path, width: int
         require_accessible(page)
         visitor.picture(page, f"chat-settings-{width}")
         page.keyboard.press("Escape")
-        page.get_by_role("button", name=preferences).tap()
+        chat.button("preferences.pages").tap()
         page.get_by_role("menuitem", name="Status").tap()
         page.wait_for_url(f"{url}/status")
         page.get_by_role("heading", level=1).wait_for()

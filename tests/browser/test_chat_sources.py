@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.asking import answer_of, ask, field_of, request_of
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import Visitor
+from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE, on_both_screens
 from tests.browser.page_watch import require_accessible
 from tests.mcp_client.weather_process import McpProcess, weather_process
 from tests.serving import Served, served, settings_with
@@ -66,65 +66,62 @@ def searching(weather: McpProcess) -> Iterator[Served]:
 
 
 def test_an_answer_cites_and_others_watch_it(visitor: Visitor, searching: Served, weather: McpProcess) -> None:
+    """Asked on a desktop, watched on a phone."""
     visitor.expected = ("401",)
-    page = visitor.open(searching.url)
-    _give_key(page, "API key", "Use this key")
-    _add_server(page, weather.url, "Settings", "Tools", "Name", "Address", "Approval", "Add this server")
-    ask(page, call_of(_FOUND))
-    expect(page.locator(".message.assistant")).to_contain_text("Ferries leave")
-    page.get_by_role("banner").get_by_role("button", name="More").click()
-    page.get_by_role("menuitem", name="Share").click()
-    expect(page.get_by_role("dialog")).to_contain_text("With tools")
-    link = page.get_by_label("Link").input_value()
-    page.keyboard.press("Escape")
-    watcher = visitor.open(link, "phone", "dark", "id-ID")
-    expect(watcher.locator(".message.user")).to_contain_text('"say"')
-    for one, name in ((page, "Sources"), (watcher, "Sumber")):
-        expect(one.get_by_role("region", name=name)).to_be_visible(timeout=60_000)
-        answer = one.locator(".message.assistant")
-        assert _sources(answer) == [
+    chat = visitor.chat(searching.url, DESKTOP)
+    chat.give_key(_KEY)
+    _add_server(chat, weather.url, "never")
+    chat.ask(call_of(_FOUND))
+    expect(chat.answer).to_contain_text("Ferries leave")
+    link = _shared(chat)
+    chat.page.keyboard.press("Escape")
+    watcher = visitor.chat(link, PHONE)
+    expect(watcher.questions).to_contain_text('"say"')
+    for one in (chat, watcher):
+        expect(one.page.get_by_role("region", name=one.t("chat.sources"))).to_be_visible(timeout=60_000)
+        assert _sources(one.answer) == [
             ("1", "https://ships.example/merak?from=2&to=3"),
             ("2", "https://ports.example/bakauheni"),
             ("3", "https://www.news.example/ferries"),
         ]
-        cited = answer.locator(".rich sup.cite a")
-        assert [(a.inner_text(), a.get_attribute("href")) for a in cited.all()] == _sources(answer)
-        assert {a.get_attribute("rel") for a in answer.locator("a[target=_blank]").all()} == {
+        cited = one.text.locator("sup.cite a")
+        assert [(a.inner_text(), a.get_attribute("href")) for a in cited.all()] == _sources(one.answer)
+        assert {a.get_attribute("rel") for a in one.answer.locator("a[target=_blank]").all()} == {
             "noopener noreferrer nofollow"
         }
-        expect(answer.get_by_role("link", name="here")).to_have_attribute("href", "https://www.news.example/ferries")
-        expect(answer.locator(".step")).to_have_count(2)
-        require_accessible(one)
-    expect(watcher.locator("textarea")).to_have_count(0)
-    visitor.picture(page, "chat-sources")
-    visitor.picture(watcher, "chat-sources-watched-phone-dark-id")
-    page.reload()
-    expect(page.get_by_role("region", name="Sources").get_by_role("link")).to_have_count(3)
+        news = one.answer.get_by_role("link", name="here")
+        expect(news).to_have_attribute("href", "https://www.news.example/ferries")
+        expect(one.answer.locator(".step")).to_have_count(2)
+        require_accessible(one.page)
+        visitor.picture(one.page, "chat-sources")
+    expect(watcher.page.get_by_role("textbox")).to_have_count(0)
+    chat.page.reload()
+    sources = chat.page.get_by_role("region", name=chat.t("chat.sources"))
+    expect(sources.get_by_role("link")).to_have_count(3)
 
 
 def test_who_watches_a_call_that_waits_cannot_decide(visitor: Visitor, searching: Served, weather: McpProcess) -> None:
+    """Asked on a phone, watched on a desktop."""
     visitor.expected = ("401",)
-    page = visitor.open(searching.url, "phone", "light", "id-ID")
-    _give_key(page, "Kunci API", "Pakai kunci ini")
-    _add_server(page, weather.url, "Pengaturan", "Alat", "Nama", "Alamat", None, "Tambahkan server ini")
-    field_of(page).fill(call_of("Halo"))
-    request_of(page, page.get_by_role("button", name="Kirim").click)
-    expect(answer_of(page).get_by_role("button", name="Setujui")).to_be_visible()
-    page.get_by_role("banner").get_by_role("button", name="Lainnya").click()
-    page.get_by_role("menuitem", name="Bagikan").click()
-    watcher = visitor.open(page.get_by_label("Tautan").input_value())
-    expect(watcher.locator(".step.waiting_for_approval")).to_contain_text("Who asked decides.")
-    expect(watcher.get_by_role("button", name="Approve")).to_have_count(0)
-    require_accessible(watcher)
-    visitor.picture(watcher, "chat-watched-approval")
+    chat = visitor.chat(searching.url, LIGHT_PHONE)
+    chat.give_key(_KEY)
+    _add_server(chat, weather.url)
+    chat.ask(call_of("Halo"))
+    expect(chat.button("steps.approve")).to_be_visible()
+    watcher = visitor.chat(_shared(chat), DARK_DESKTOP)
+    expect(watcher.answer).to_contain_text(watcher.look.pattern("steps.question.watched"))
+    expect(watcher.button("steps.approve")).to_have_count(0)
+    require_accessible(watcher.page)
+    visitor.picture(watcher.page, "chat-watched-approval")
 
 
+@on_both_screens
 def test_links_and_footnotes_that_are_defined_later(visitor: Visitor) -> None:
     with served(settings_with()) as server:
-        page = visitor.open(server.url)
+        chat = visitor.chat(server.url)
+        page = chat.page
         grown, once = page.evaluate(_IN_STEPS, _MARKDOWN)
         assert grown == once
-        chat = ChatPage(page)
         chat.send(_MARKDOWN)
         chat.until_done()
         rich = chat.text
@@ -134,15 +131,16 @@ def test_links_and_footnotes_that_are_defined_later(visitor: Visitor) -> None:
         expect(rich).to_contain_text("but neither [nothing][x] nor [^y].")
         expect(rich.locator("sup.cite")).to_have_text("1")
         assert rich.locator(".note-ref").all_inner_texts() == ["1", "2", "1"]
-        notes = rich.get_by_label("Footnotes").locator("li")
-        said = ["Vessels that carry much,\nand people. ↩", "Built before 1990. ↩"]
-        expect(notes).to_have_text(said, use_inner_text=True)
+        notes = rich.get_by_label(chat.t("chat.footnotes")).locator("li")
+        expect(notes).to_have_text(
+            ["Vessels that carry much,\nand people. ↩", "Built before 1990. ↩"], use_inner_text=True
+        )
         expect(rich.locator("> .block").last).to_have_text("The end.")
         address = page.url
-        rich.get_by_role("button", name="Footnote 2", exact=True).click()
+        rich.get_by_role("button", name=chat.t("chat.footnote", number=2), exact=True).click()
         expect(notes.nth(1)).to_be_focused()
         notes.nth(1).get_by_role("button").click()
-        expect(rich.get_by_role("button", name="Footnote 2", exact=True)).to_be_focused()
+        expect(rich.get_by_role("button", name=chat.t("chat.footnote", number=2), exact=True)).to_be_focused()
         assert page.url == address
         require_accessible(page)
         visitor.picture(page, "chat-footnotes")
@@ -153,20 +151,16 @@ def _sources(answer: Locator) -> list[tuple[str, str | None]]:
     return [(a.locator(".source-number").inner_text(), a.get_attribute("href")) for a in links]
 
 
-def _give_key(page: Page, name: str, use: str) -> None:
-    page.get_by_role("textbox", name=name).fill(_KEY)
-    page.get_by_role("button", name=use).click()
+def _shared(chat: ChatPage) -> str:
+    chat.menu().click()
+    chat.choose("chat.share")
+    return chat.page.get_by_label(chat.t("chat.share.link")).input_value()
 
 
-def _add_server(
-    page: Page, url: str, settings: str, tools: str, name: str, address: str, approval: str | None, add: str
-) -> None:
-    page.get_by_role("banner").get_by_role("button", name=settings).click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_role("tab", name=tools).click()
-    dialog.get_by_label(name, exact=True).fill("pages")
-    dialog.get_by_label(address).fill(url)
-    if approval:
-        dialog.get_by_label(approval).select_option("never")
-    dialog.get_by_role("button", name=add).click()
-    page.keyboard.press("Escape")
+def _add_server(chat: ChatPage, url: str, approval: str = "always") -> None:
+    dialog = chat.settings("settings.tools")
+    dialog.get_by_label(chat.t("mcp.label"), exact=True).fill("pages")
+    dialog.get_by_label(chat.t("mcp.url"), exact=True).fill(url)
+    dialog.get_by_label(chat.t("mcp.approval"), exact=True).select_option(approval)
+    chat.button("mcp.add").click()
+    chat.page.keyboard.press("Escape")

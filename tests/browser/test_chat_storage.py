@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import Visitor
+from tests.browser.looks import on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.serving import Served, served, settings_with
 
@@ -36,85 +37,80 @@ def server() -> Iterator[Served]:
         yield server
 
 
+@on_both_screens
 def test_a_browser_that_forbids_storage_shows_and_exports_all(visitor: Visitor, server: Served, tmp_path: Path) -> None:
-    page = visitor.open(server.url, "phone", "dark", "id-ID")
-    page.add_init_script(_FORBIDDEN)
-    page.reload()
-    chat = ChatPage(page)
-    expect(_note(page)).to_contain_text("tidak menyimpan apa pun")
-    require_accessible(page)
+    chat = _chat_with(_FORBIDDEN, visitor, server)
+    expect(_note(chat)).to_contain_text(chat.t("chat.storage.forbidden"))
+    require_accessible(chat.page)
     _ask(chat, "Pertanyaan pertama")
     _ask(chat, "Pertanyaan kedua")
     expect(chat.answers).to_have_count(2)
-    require_accessible(page)
-    visitor.picture(page, "chat-storage-forbidden-phone-dark-id")
-    texts = _exported(page, "Ekspor percakapan ini", tmp_path)
-    assert texts == ["Pertanyaan pertama"] * 2 + ["Pertanyaan kedua"] * 2
-    _note(page).get_by_role("button", name="Tutup").click()
-    expect(_note(page)).to_have_count(0)
+    require_accessible(chat.page)
+    visitor.picture(chat.page, "chat-storage-forbidden")
+    assert _exported(chat, tmp_path) == ["Pertanyaan pertama"] * 2 + ["Pertanyaan kedua"] * 2
+    _note(chat).get_by_role("button", name=chat.t("close")).click()
+    expect(_note(chat)).to_have_count(0)
 
 
+@on_both_screens_too
 def test_a_full_browser_says_so_and_stores_when_there_is_room(visitor: Visitor, server: Served, tmp_path: Path) -> None:
-    page = visitor.open(server.url)
-    page.add_init_script(_FULL)
-    page.reload()
-    chat = ChatPage(page)
+    chat = _chat_with(_FULL, visitor, server)
+    page, t = chat.page, chat.t
     _ask(chat, "An old conversation")
-    page.get_by_role("button", name="New chat").click()
+    chat.new_chat()
     _ask(chat, "The first question")
     chat.until_stored("The first question")
     page.evaluate("window.isFull = true")
     _ask(chat, "The second question")
-    expect(_note(page)).to_contain_text("no room")
+    expect(_note(chat)).to_contain_text(t("chat.storage.full"))
     require_accessible(page)
     visitor.picture(page, "chat-storage-full")
-    sidebar = page.get_by_role("navigation", name="Conversations")
-    sidebar.get_by_role("link", name="An old conversation").click()
+    chat.sidebar().get_by_role("link", name="An old conversation").click()
     chat.until_text("An old conversation")
-    sidebar.get_by_role("link", name="The first question").click()
+    chat.sidebar().get_by_role("link", name="The first question").click()
     chat.until_text("The second question")
-    expected = ["The first question"] * 2 + ["The second question"] * 2
-    assert _exported(page, "Export this conversation", tmp_path) == expected
-    page.get_by_role("button", name="Answer again").last.click()
-    expect(chat.answer.locator(".branches")).to_contain_text("2 / 2")
+    assert _exported(chat, tmp_path) == ["The first question"] * 2 + ["The second question"] * 2
+    chat.button("chat.regenerate").last.click()
+    branches = chat.answer.get_by_role("group", name=t("chat.branches"))
+    expect(branches).to_contain_text("2 / 2")
     chat.until_done()
     assert len(chat.stored()["messages"]) == 4, "nothing of the second question fits"
 
     page.evaluate("window.isFull = false")
-    sidebar.locator(".entry", has_text="An old conversation").hover()
-    page.get_by_role("button", name="More for “An old conversation”").click()
-    page.get_by_role("menuitem", name="Delete").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(_note(page)).to_have_count(0)
+    chat.sidebar()
+    chat.open_menu_of("An old conversation")
+    chat.choose("delete")
+    chat.dialog.last.get_by_role("button", name=t("delete"), exact=True).click()
+    expect(_note(chat)).to_have_count(0)
     page.reload()
     chat.until_text("The second question")
-    expect(chat.answer.locator(".branches")).to_contain_text("2 / 2")
+    expect(branches).to_contain_text("2 / 2")
     assert len(chat.stored()["messages"]) == 5
 
 
+@on_both_screens
 def test_a_tab_with_an_older_page_says_reload(visitor: Visitor, server: Served) -> None:
-    chat = ChatPage(visitor.open(server.url))
+    chat = visitor.chat(server.url)
     _ask(chat, "Before the update")
     other = chat.page.context.new_page()
     other.goto(f"{server.url}/status")
     other.evaluate(_NEWER)
     _ask(chat, "After the update")
-    expect(_note(chat.page)).to_contain_text("newer version of this page")
-    expect(_note(chat.page).get_by_role("button", name="Reload")).to_be_visible()
+    expect(_note(chat)).to_contain_text(chat.t("chat.storage.outdated"))
+    expect(_note(chat).get_by_role("button", name=chat.t("chat.storage.reload"))).to_be_visible()
     expect(chat.answers).to_have_count(2)
     require_accessible(chat.page)
     visitor.picture(chat.page, "chat-storage-outdated")
 
 
+@on_both_screens_too
 def test_settings_are_stored_when_a_slider_rests_or_the_page_is_left(visitor: Visitor, server: Served) -> None:
-    page = visitor.open(server.url)
-    page.add_init_script(_FULL)
-    page.reload()
-    chat = ChatPage(page)
+    chat = _chat_with(_FULL, visitor, server)
+    page = chat.page
     _ask(chat, "A question")
     page.evaluate("window.puts = []")
-    page.get_by_role("banner").get_by_role("button", name="Settings").click()
-    slider = page.get_by_role("slider", name="Temperature")
+    chat.settings()
+    slider = page.get_by_role("slider", name=chat.t("settings.temperature"))
     slider.fill("0.5")
     for _ in range(20):
         slider.press("ArrowRight")
@@ -126,7 +122,7 @@ def test_settings_are_stored_when_a_slider_rests_or_the_page_is_left(visitor: Vi
 
 
 def test_an_answer_is_stored_without_the_messages_of_its_request(visitor: Visitor, server: Served) -> None:
-    chat = ChatPage(visitor.open(server.url))
+    chat = visitor.chat(server.url)
     for text in ("data:text/plain,A question that looks like a file", "Another question"):
         _ask(chat, text)
     answers = [one["answer"] for one in chat.stored()["messages"] if one["answer"]]
@@ -134,9 +130,9 @@ def test_an_answer_is_stored_without_the_messages_of_its_request(visitor: Visito
     assert all("messages" not in one["request"] and one["request"]["stream"] for one in answers)
     chat.page.reload()
     chat.until_text("Another question")
-    chat.answer.get_by_role("button", name="More").click()
-    chat.page.get_by_role("menuitem", name="As curl, Python, JavaScript").click()
-    code = chat.page.get_by_role("dialog").locator("pre").inner_text()
+    chat.answer.get_by_role("button", name=chat.t("chat.more"), exact=True).click()
+    chat.choose("chat.as_code")
+    code = chat.dialog.locator("pre").inner_text()
     body: Any = json.loads(code[code.index("{") : code.rindex("}") + 1])
     first = "data:text/plain,A question that looks like a file"
     assert body["messages"] == [
@@ -146,8 +142,15 @@ def test_an_answer_is_stored_without_the_messages_of_its_request(visitor: Visito
     ]
 
 
-def _note(page: Page) -> Locator:
-    return page.locator(".storage-note")
+def _chat_with(script: str, visitor: Visitor, server: Served) -> ChatPage:
+    chat = visitor.chat(server.url)
+    chat.page.add_init_script(script)
+    chat.page.reload()
+    return chat
+
+
+def _note(chat: ChatPage) -> Locator:
+    return chat.page.locator(".storage-note")
 
 
 def _ask(chat: ChatPage, text: str) -> None:
@@ -156,9 +159,9 @@ def _ask(chat: ChatPage, text: str) -> None:
     chat.until_done()
 
 
-def _exported(page: Page, button: str, folder: Path) -> list[str]:
-    with page.expect_download() as download:
-        _note(page).get_by_role("button", name=button).click()
+def _exported(chat: ChatPage, folder: Path) -> list[str]:
+    with chat.page.expect_download() as download:
+        _note(chat).get_by_role("button", name=chat.t("chat.storage.export")).click()
     download.value.save_as(folder / "chat.json")
     messages = json.loads((folder / "chat.json").read_text())["messages"]
     assert all(one["answer"] is None or one["answer"]["status"] == "done" for one in messages)

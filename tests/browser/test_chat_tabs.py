@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.chat_page import ChatPage, recorded_text
 from tests.browser.conftest import Visitor
+from tests.browser.looks import on_both_screens, on_both_screens_too
 from tests.serving import Served, served, settings_with
 
 _LONG = "A sentence that takes its time. " * 40
@@ -20,9 +21,10 @@ def server() -> Iterator[Served]:
         yield server
 
 
+@on_both_screens
 def test_a_conversation_that_is_deleted_while_its_answer_runs_leaves_nothing(visitor: Visitor, server: Served) -> None:
-    chat = ChatPage(visitor.open(server.url))
-    other = ChatPage(chat.page.context.new_page())
+    chat = visitor.chat(server.url)
+    other = chat.second_tab()
     for deleting in (chat, other):
         chat.page.goto(server.url)
         chat.send(_LONG)
@@ -30,10 +32,10 @@ def test_a_conversation_that_is_deleted_while_its_answer_runs_leaves_nothing(vis
         session_id = chat.session_id
         other.page.goto(chat.page.url)
         other.until_text("A sentence")
-        _choose(deleting.page, "Delete")
-        deleting.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        _choose(deleting, "delete")
+        deleting.dialog.get_by_role("button", name=chat.t("delete"), exact=True).click()
         watching = other if deleting is chat else chat
-        expect(watching.page.locator(".toast")).to_contain_text("deleted in another tab")
+        expect(watching.page.locator(".toast")).to_contain_text(chat.t("chat.deleted_elsewhere"))
         for one in (chat, other):
             expect(one.page.locator(".message")).to_have_count(0)
             expect(one.page.locator(".empty")).to_be_visible()
@@ -42,16 +44,16 @@ def test_a_conversation_that_is_deleted_while_its_answer_runs_leaves_nothing(vis
         assert chat.stored() == {"conversations": [], "messages": []}
 
 
+@on_both_screens_too
 def test_two_tabs_keep_one_copy_at_the_server(visitor: Visitor, server: Served) -> None:
     visitor.expected = ("500",)
-    chat = ChatPage(visitor.open(server.url))
+    chat = visitor.chat(server.url)
     chat.send("First")
     chat.until_done()
     _keeping_fails_whole(chat)
-    _choose(chat.page, "Keep on the server")
-    expect(chat.page.locator(".toast", has_text="Kept on the server")).to_be_visible()
-    other = ChatPage(chat.page.context.new_page())
-    other.page.goto(chat.page.url)
+    _choose(chat, "chat.keep_on_server")
+    expect(chat.page.locator(".toast", has_text=chat.t("chat.server.kept"))).to_be_visible()
+    other = chat.second_tab()
     other.until_text("First")
     for number, (asking, watching) in enumerate(((other, chat), (chat, other)), start=2):
         asking.send(f"Question {number}")
@@ -61,7 +63,7 @@ def test_two_tabs_keep_one_copy_at_the_server(visitor: Visitor, server: Served) 
         _until_items(asking.page, 2 * number)
     chat.page.wait_for_timeout(500)  # the other tab has its turn, too
     assert _item_texts(chat.page) == [text for text in ("First", "Question 2", "Question 3") for _ in range(2)]
-    _choose(chat.page, "Keep in this browser only")
+    _choose(chat, "chat.keep_in_browser")
     for one in (chat, other):
         expect(one.page).to_have_url(re.compile("#/c/chat-"))
         one.until_text("Question 3")
@@ -79,16 +81,16 @@ def _keeping_fails_whole(chat: ChatPage) -> None:
 
     chat.page.route("**/v1/conversations/*/items", refuse, times=1)
     with chat.page.expect_response(lambda response: response.request.method == "DELETE") as deleted:
-        _choose(chat.page, "Keep on the server")
+        _choose(chat, "chat.keep_on_server")
     expect(chat.page.locator(".toast")).to_contain_text("No disk.")
     assert deleted.value.ok and asked[0].startswith(deleted.value.url)
     [conversation] = chat.stored()["conversations"]
     assert conversation["place"] == "browser" and conversation.get("serverId") is None
 
 
-def _choose(page: Page, action: str) -> None:
-    page.get_by_role("banner").get_by_role("button", name="More", exact=True).click()
-    page.get_by_role("menuitem", name=action).click()
+def _choose(chat: ChatPage, action: str) -> None:
+    chat.menu().click()
+    chat.choose(action)
 
 
 _ITEMS = """async () => {

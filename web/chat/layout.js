@@ -1,6 +1,7 @@
 /** The frame of the chat: conversations at the side, the thread in the middle, the composer below it. */
 
-import { Button, Icon, Note } from "../design/components.js";
+import { later } from "../app/later.js";
+import { Button, Icon, Note, toast } from "../design/components.js";
 import { TopBar } from "../design/shell.js";
 import { KillButton } from "./kill_button.js";
 import { readChoice, writeChoice } from "../app/choices.js";
@@ -15,7 +16,6 @@ import { areMessagesLoaded, changeConversation, current, isLoaded, messageOf, me
 import { EmptyState } from "./empty.js";
 import { onShortcut } from "./shortcuts.js";
 import { ModelPicker } from "./models/model_picker.js";
-import { SettingsDrawer } from "./settings/settings_drawer.js";
 import { ConversationMenu, DeleteDialog, RenameDialog } from "./sidebar/conversation_menu.js";
 import { EnlargedPicture } from "./markdown/enlarged_picture.js";
 import { openFromServer } from "./sidebar/server_copy.js";
@@ -24,6 +24,11 @@ import { Sidebar, SidebarDrawer } from "./sidebar/sidebar.js";
 import { StorageNote } from "./storage_note.js";
 import { Thread } from "./thread/thread.js";
 import { Watch } from "./thread/watch.js";
+
+const SettingsDrawer = later(async () => (await import("./settings/settings_drawer.js")).SettingsDrawer, () => {
+  settingsOpen.value = false;
+  toast(t("server.unreachable"), "wifi-off");
+});
 
 const isNarrow = matchMedia("(max-width: 56rem)");
 const narrow = signal(isNarrow.matches);

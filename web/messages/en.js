@@ -504,6 +504,8 @@ export default {
   "status.p50": "p50",
   "status.p95": "p95",
   "status.p99": "p99",
+  "status.spread": "all",
+  "status.spread.about": "The darker an area, the more values are in it.",
   "status.chart.tokens": "Tokens per second",
   "status.chart.tokens.about": "Tokens of answers, of all models together",
   "status.chart.prompts": "Prompt tokens per second",

@@ -1,6 +1,7 @@
 /** An answer with what one can do with it. */
 
-import { Button, CopyButton, Menu } from "../../design/components.js";
+import { later } from "../../app/later.js";
+import { Button, CopyButton, Menu, toast } from "../../design/components.js";
 import { html, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { continueAnswer, decide, regenerate, requestToShow, resume } from "../answers/answering.js";
@@ -8,10 +9,10 @@ import { isRunning } from "../answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { AnswerStats } from "./answer_stats.js";
 import { Branches } from "./branches.js";
-import { CodeDialog } from "./code_dialog.js";
 import { deleteMessage } from "../conversations/conversations.js";
 import { sharing } from "../answers/share.js";
 
+const CodeDialog = later(async () => (await import("./code_dialog.js")).CodeDialog, () => toast(t("server.unreachable"), "wifi-off"));
 const CONTINUED = new Set(["session_lost", "replay_gap", "server_shutting_down", "unreachable"]);
 
 export function AssistantMessage({ message, conversation, isLast }) {
