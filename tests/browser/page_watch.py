@@ -6,6 +6,9 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
 
 _LOCAL_SCHEMES = ("data", "blob")
+_AT_REST = """() => Promise.all(document.getAnimations()
+  .filter((one) => one.effect.getComputedTiming().endTime < 5000)
+  .map((one) => one.finished.catch(() => null))).then(() => null)"""
 _VIOLATIONS = """async () => {
   const { violations } = await axe.run({ resultTypes: ["violations"] });
   return violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)}`));
@@ -34,7 +37,8 @@ class PageWatch:
 
 
 def require_accessible(page: Page) -> None:
-    """axe-core finds nothing, in the state that the page is in."""
+    """axe-core finds nothing, in the state that the page is in once it has stopped to move."""
+    page.evaluate(_AT_REST)
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     found = page.evaluate(_VIOLATIONS)

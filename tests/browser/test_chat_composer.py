@@ -231,10 +231,10 @@ def test_the_camera_records_a_video(visitor: Visitor, demo_chat: DemoChat, slow_
     page.keyboard.press("Escape")
     expect(page.get_by_role("list", name=t("attach.list"))).to_have_count(0)
     # The echo model watches nothing: nobody records in vain.
-    page.goto(slow_server.url)
+    chat = visitor.chat(slow_server.url)
     chat.button("attach.add").click()
     chat.choose("film.title")
-    expect(page.get_by_role("alert")).to_contain_text(t("attach.model.video", name="echo").removeprefix("echo"))
+    expect(chat.page.get_by_role("alert")).to_contain_text(t("attach.model.video", name="echo").removeprefix("echo"))
 
 
 @on_both_screens_too

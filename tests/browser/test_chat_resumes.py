@@ -49,7 +49,7 @@ def test_an_answer_goes_on_after_a_reload_and_in_a_second_tab(visitor: Visitor, 
     expect(chat.text).to_have_text(_LINE.strip())
     expect(other.text).to_have_text(_LINE.strip())
     assert chat.stored_answer(session_id)["text"] == recorded_text(server.url, session_id) == _LINE.strip()
-    tokens = chat.t("chat.stats.tokens", tokens=chat.look.number(len(_LINE.strip())))
+    tokens = chat.t("chat.stats.tokens", number=chat.look.number(len(_LINE.strip())))
     # Nobody saw when its tokens were written.
     expect(chat.answer).to_contain_text(tokens)
     expect(chat.answer).not_to_contain_text(chat.look.pattern("chat.stats.speed"))

@@ -69,8 +69,8 @@ def test_answers_are_seen_as_they_run_and_each_has_a_trace(visitor: Visitor, ser
     phases = trace.locator(".phase-list")
     expect(phases).to_contain_text(t("status.phase.decode"))
     expect(trace.locator("[data-fact='status.completion.tokens'] dd")).to_have_text(str(len(LONG_TEXT)))
-    newest = httpx2.get(f"{server.url}/v1/requests/recent").json()["data"][0]
-    assert newest["id"] in trace.inner_text()
+    newest = httpx2.get(f"{server.url}/v1/requests/recent").json()["data"][:2]
+    assert any(one["id"] in trace.inner_text() for one in newest)
     require_accessible(page)
     visitor.picture(page, "status-trace")
     page.keyboard.press("Escape")

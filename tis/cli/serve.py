@@ -14,7 +14,7 @@ from dotenv import dotenv_values
 
 from tis.app import create_app
 from tis.arguments import transport_limits_of
-from tis.cli.banner import Banner
+from tis.cli.banner import Banner, url_of
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.cli.flags import parsed_flags
 from tis.cli.restart import kill_for_a_show
@@ -172,6 +172,8 @@ class Startup:
         self._server, self._app = server, app
         self._end_on_failure()
         self._show_banner_when_ready()
+        if not (self._banner_shown or self.failure):
+            self._say(f"Listening on {url_of(self._settings)} while models are loaded")
 
     def progress(self, model_id: str, stage: str, share: float | None) -> None:
         if self._terminal:
@@ -201,6 +203,12 @@ class Startup:
             self._end_on_failure()
         else:
             self._log.failed(model_id, reason, pause_seconds)
+
+    def _say(self, line: str) -> None:
+        if self._terminal:
+            self._terminal.print(line)
+        else:
+            log.info("%s", line)
 
     def _end_on_failure(self) -> None:
         if self.failure and self._server:

@@ -97,6 +97,8 @@ export default {
   "chat.stats.tokens.one": "{number} token",
   "chat.stats.speed": "{speed} tok/s",
   "chat.stats.first": "first after {time}",
+  "chat.loading": "{model} is being loaded into memory…",
+  "chat.loading.part": "{model} is being loaded into memory: {percent} %",
   "chat.wait.unreachable": "Reconnecting…",
   "chat.wait.starting": "The server is getting ready…",
   "chat.wait.busy": "The server is busy. Next try in {seconds} s.",

@@ -97,6 +97,8 @@ export default {
   "chat.stats.tokens.one": "{number} token",
   "chat.stats.speed": "{speed} token/dtk",
   "chat.stats.first": "token pertama {time}",
+  "chat.loading": "{model} sedang dimuat ke memori…",
+  "chat.loading.part": "{model} sedang dimuat ke memori: {percent} %",
   "chat.wait.unreachable": "Menyambungkan kembali…",
   "chat.wait.starting": "Server sedang disiapkan…",
   "chat.wait.busy": "Server sedang sibuk. Dicoba lagi dalam {seconds} dtk.",

@@ -6,6 +6,7 @@ import { html } from "../../app/view.js";
 import { formatSeconds, t } from "../../app/words.js";
 import { isRunning } from "../answers/run_answer.js";
 import { sourcesOf } from "../answers/sources.js";
+import { LoadingNote } from "./loading_note.js";
 import { LogprobText } from "./logprobs.js";
 import { RichText } from "../markdown/rich_text.js";
 import { SchemaAnswer, schemaOfAnswer } from "./schema_answer.js";
@@ -22,6 +23,7 @@ export function AnswerBody({ answer, showsLogprobs = false, onRetry, onResume, o
     ${showsLogprobs ? html`<${LogprobText} answer=${answer} />` : answer.text && schemaOfAnswer(answer) ? html`<${SchemaAnswer} answer=${answer} />` : answer.text && html`<${RichText} text=${answer.text} isFinal=${!running} sources=${sources} />`}
     <${Sources} sources=${sources} />
     ${running && !answer.wait && !answer.text && !answer.reasoning && html`<div class="pulse" role="img" aria-label=${t("chat.waiting")}><span></span><span></span><span></span></div>`}
+    ${running && ((!answer.text && !answer.reasoning) || answer.wasLost) && html`<${LoadingNote} answer=${answer} />`}
     ${answer.wait && html`<${Waiting} wait=${answer.wait} />`}
     ${answer.status === "stopped" && html`<p class="answer-note faint"><${Icon} name="square" /> ${t("chat.stopped")}</p>`}
     ${answer.status === "done" && answer.finishReason === "length" && html`<p class="answer-note faint">${t("chat.cut")}</p>`}
