@@ -53,6 +53,8 @@ def give_key(page: Page, look: PageLook, name: str, key: str) -> None:
 def test_answers_are_seen_as_they_run_and_each_has_a_trace(visitor: Visitor, server: Served) -> None:
     page, t = visitor.open(f"{server.url}/status"), visitor.t
     page.locator(IDLE).wait_for()
+    rows = page.locator("button.request-row")
+    num_before = rows.count()
     asking = [ask(server.url, LONG_TEXT), ask(server.url, LONG_TEXT)]
     expect(page.locator("[data-tile=running] .tile-value")).to_have_text("2")
     expect(page.locator("h1:is([data-message=running], [data-message=late])")).to_be_visible()
@@ -61,8 +63,8 @@ def test_answers_are_seen_as_they_run_and_each_has_a_trace(visitor: Visitor, ser
     visitor.picture(page, "status-running")
     for one in asking:
         one.join()
-    row = page.locator("button.request-row").first
-    row.wait_for()
+    expect(rows).to_have_count(num_before + 2)
+    row = rows.first
     require_accessible(page)
     row.click()
     trace = page.get_by_role("dialog", name="POST /v1/chat/completions")
