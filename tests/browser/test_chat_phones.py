@@ -29,7 +29,7 @@ def whole(page: Page) -> None:
     assert len(ends) == len(boxes) and all(end <= start for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
 
 
-@pytest.mark.parametrize(("width", "language"), [(320, "id"), (360, "en")])
+@pytest.mark.parametrize(("width", "language"), [(320, "id"), (390, "en")])
 def test_nothing_is_beyond_the_edge(visitor: Visitor, tmp_path: Path, width: int, language: str) -> None:
     look = PageLook("phone", "light", language)
     # A demo has one button more in its bar.

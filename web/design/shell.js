@@ -12,7 +12,7 @@ const PAGES = [
   { path: "status", icon: "activity", label: "page.status" },
   { path: "docs", icon: "book-open", label: "page.docs" },
 ];
-const narrowest = matchMedia("(max-width: 24rem)");
+const narrowest = matchMedia("(max-width: 30rem)");
 const isNarrowest = signal(narrowest.matches);
 narrowest.addEventListener("change", () => { isNarrowest.value = narrowest.matches; });
 const THEME_ICONS = { system: "monitor", light: "sun", dark: "moon" };
