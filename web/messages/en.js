@@ -619,6 +619,8 @@ export default {
   "status.no.content": "Texts, pictures and addresses are not kept: only these numbers, of the newest 100 requests, until a restart.",
   "status.phase.prepare": "Prepare",
   "status.phase.prepare.about": "received, checked, media decoded, tokenised",
+  "status.phase.load": "Load",
+  "status.phase.load.about": "waited for the model to be loaded",
   "status.phase.queue": "Queue",
   "status.phase.queue.about": "waited for a place in the batch",
   "status.phase.prefill": "Prefill",

@@ -619,6 +619,8 @@ export default {
   "status.no.content": "Teks, gambar, dan alamat tidak disimpan: hanya angka ini, dari 100 permintaan terbaru, sampai server dimulai ulang.",
   "status.phase.prepare": "Persiapan",
   "status.phase.prepare.about": "diterima, diperiksa, media diurai, dijadikan token",
+  "status.phase.load": "Muat",
+  "status.phase.load.about": "menunggu model dimuat",
   "status.phase.queue": "Antrean",
   "status.phase.queue.about": "menunggu tempat di batch",
   "status.phase.prefill": "Prefill",
