@@ -41,8 +41,9 @@ async def recent_requests(request: Request, owner: OwnerDep) -> dict[str, Any]:
     """List the newest requests that ended, at most 100, with the times of their phases. Never what they say.
 
     Times are seconds since the request arrived: in the queue of the model, its first work, first and last token;
-    `loading` is how long it waited for its model to be loaded. An answer that called tools has several rounds. With API keys a key sees its own requests, and the admin key (`of`:
-    `all`) those of all, with the names of their keys. The list is in memory, and empty after a restart.
+    `loading` is how long it waited for its model to be loaded. An answer that called tools has several rounds. With
+    API keys a key sees its own requests, and the admin key (`of`: `all`) those of all, with the names of their keys.
+    The list is in memory, and empty after a restart.
     """
     recent: RecentRequests = request.app.state.recent_requests
     key = current_key()
