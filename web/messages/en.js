@@ -730,6 +730,7 @@ export default {
   "status.found.kernels_not_built": "not built: torch computes all. `make setup` builds them with a C compiler",
   "status.found.kernels_unfit": "the built library does not suit: `make setup` builds it anew",
   "status.found.memory": "{free} of {limit} GiB available",
+  "status.found.crowded": "{load} threads want the {of} cores of this machine: all of them wait for each other",
   "status.found.swapped": "{amount} GiB are swapped out",
   "status.found.gpu": "{name}, {free} of {total} GiB free",
   "status.found.gpu_without_cuda": "nvidia-smi is here, but this torch is built without CUDA: docs/install.md",

@@ -730,6 +730,7 @@ export default {
   "status.found.kernels_not_built": "belum dibuat: torch menghitung semuanya. `make setup` membuatnya dengan kompiler C",
   "status.found.kernels_unfit": "pustaka yang ada tidak cocok: `make setup` membuatnya lagi",
   "status.found.memory": "{free} dari {limit} GiB tersedia",
+  "status.found.crowded": "{load} utas berebut {of} inti mesin ini: semuanya saling menunggu",
   "status.found.swapped": "{amount} GiB dipindahkan ke swap",
   "status.found.gpu": "{name}, {free} dari {total} GiB bebas",
   "status.found.gpu_without_cuda": "nvidia-smi ada, tetapi torch ini dibuat tanpa CUDA: docs/install.md",
