@@ -59,6 +59,7 @@ class SoakedServer:
             MAX_SESSIONS="2000",
             ANONYMOUS_GRACE_SECONDS="5",
             SLOW_READER_SECONDS="20",
+            CACHE_TOKENS="32768",  # 64 MiB: full after minutes, so that what grows then is no cache
             OMP_NUM_THREADS="1",
             OMP_WAIT_POLICY="PASSIVE",
         )
