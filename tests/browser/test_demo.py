@@ -85,6 +85,7 @@ def test_the_answer_goes_on_before_ones_eyes(visitor: Visitor, demo: str, folder
 def test_a_server_that_is_no_demo_has_no_such_button(visitor: Visitor) -> None:
     with served(settings_with()) as server:
         chat = visitor.chat(server.url)
+        chat.page.wait_for_load_state("networkidle")  # parts of the page come later, and the server ends here
         expect(chat.button("composer.send")).to_be_visible()
         expect(chat.button("chat.kill.why")).to_have_count(0)
         assert httpx2.post(f"{server.url}/pages/kill", headers={"origin": server.url}).status_code in (404, 405)

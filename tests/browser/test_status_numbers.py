@@ -5,6 +5,7 @@ import math
 import random
 import re
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import httpx2
@@ -113,12 +114,17 @@ def test_percentiles_and_rates_are_those_of_tis_top(visitor: Visitor, server: Se
     assert spread == [[0.1, 1, 0.75], [10, 60, 0.25]]
 
 
+def rounded(value: float, digits: int) -> Decimal:
+    """A half goes up, as in JavaScript."""
+    return Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
 def written(seconds: float, look: PageLook) -> str:
     """As the page writes it."""
     if seconds < 0.00995:
-        text = f"{seconds * 1000:.1f} ms"
+        text = f"{rounded(seconds * 1000, 1)} ms"
     else:
-        text = f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.2f} s"
+        text = f"{rounded(seconds * 1000, 0)} ms" if seconds < 0.9995 else f"{rounded(seconds, 2)} s"
     return text.replace(".", ",") if look.language == "id" else text
 
 

@@ -14,7 +14,8 @@ import { Sources } from "./sources_view.js";
 import { Steps } from "./steps_view.js";
 import { Thoughts } from "./thoughts.js";
 
-export function AnswerBody({ answer, showsLogprobs = false, onRetry, onResume, onDecide = null }) {
+/** `isOwn`: not one of somebody else, which is watched with a token that opens nothing else. */
+export function AnswerBody({ answer, isOwn = true, showsLogprobs = false, onRetry, onResume, onDecide = null }) {
   const running = isRunning(answer);
   const sources = sourcesOf(answer);
   return html`<div class="answer">
@@ -23,7 +24,7 @@ export function AnswerBody({ answer, showsLogprobs = false, onRetry, onResume, o
     ${showsLogprobs ? html`<${LogprobText} answer=${answer} />` : answer.text && schemaOfAnswer(answer) ? html`<${SchemaAnswer} answer=${answer} />` : answer.text && html`<${RichText} text=${answer.text} isFinal=${!running} sources=${sources} />`}
     <${Sources} sources=${sources} />
     ${running && !answer.wait && !answer.text && !answer.reasoning && html`<div class="pulse" role="img" aria-label=${t("chat.waiting")}><span></span><span></span><span></span></div>`}
-    ${running && ((!answer.text && !answer.reasoning) || answer.wasLost) && html`<${LoadingNote} answer=${answer} />`}
+    ${isOwn && running && ((!answer.text && !answer.reasoning) || answer.wasLost) && html`<${LoadingNote} answer=${answer} />`}
     ${answer.wait && html`<${Waiting} wait=${answer.wait} />`}
     ${answer.status === "stopped" && html`<p class="answer-note faint"><${Icon} name="square" /> ${t("chat.stopped")}</p>`}
     ${answer.status === "done" && answer.finishReason === "length" && html`<p class="answer-note faint">${t("chat.cut")}</p>`}

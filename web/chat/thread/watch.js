@@ -14,7 +14,7 @@ export function Watch({ sessionId, token, question, note }) {
     ${question && html`<article class="message user"><h2 class="visually-hidden">${t("chat.you")}</h2><div class="bubble">${question}</div></article>`}
     <article class="message assistant"><h2 class="visually-hidden">${t("chat.answer")}</h2>
       ${isRunning(answer) && html`<${Badge} kind="accent" icon="eye">${t("chat.watch.live")}<//>`}
-      <${AnswerBody} answer=${answer} />
+      <${AnswerBody} answer=${answer} isOwn=${false} />
     </article>
   </div><//>`;
 }
