@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _MAX_URLS = 1000
+_MAX_OUTPUT_CHARS = 256 * 1024  # of a call, in which URLs are looked for: this runs on the event loop
 _MAX_URL_CHARS = 2048
 _MAX_TITLE_CHARS = 300
 _MAX_CITATIONS = 128
@@ -50,7 +51,10 @@ class ReturnedUrls:
         self._titles: dict[str, str] = {}
 
     def add(self, output: str | None) -> None:
-        for url, title in _urls_in(output or ""):
+        text = (output or "")[:_MAX_OUTPUT_CHARS]
+        if "http" not in text.lower():
+            return
+        for url, title in _urls_in(text):
             if len(self._titles) >= _MAX_URLS:
                 return
             if len(url) <= _MAX_URL_CHARS:

@@ -48,7 +48,7 @@ function lastSettings() {
 }
 
 export async function loadConversations() {
-  await storeLeftSettings();
+  await storeLeftSettings().catch(reportError);
   showConversations(await readAll("conversations"));
   isLoaded.value = true;
 }
@@ -103,8 +103,9 @@ function leaveSettings() {
 }
 
 async function storeLeftSettings() {
-  const left = JSON.parse(readChoice(LEFT, "[]"));
-  writeChoice(LEFT, null);
+  const text = readChoice(LEFT, "[]");
+  writeChoice(LEFT, null); // what cannot be read is gone, and the chat begins
+  const left = JSON.parse(text);
   for (const [id, settings] of left) {
     const known = await readOne("conversations", id);
     if (known) await changeStored("conversations", known, (stored) => ({ ...stored, settings }));
