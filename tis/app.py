@@ -292,6 +292,7 @@ def create_app(
         running_files,
     )
     app.state.model_idle_seconds = settings.model_idle_seconds
+    app.include_router(pages_router)  # first: a page asks for a hundred files, and each route before costs time
     app.include_router(anthropic_router, prefix="/v1")
     app.include_router(openai_router, prefix="/v1")
     app.include_router(audio_router, prefix="/v1")
@@ -303,7 +304,6 @@ def create_app(
     app.include_router(status.router)
     app.include_router(api_description_router)
     app.include_router(kill_router)
-    app.include_router(pages_router)
     install_error_handlers(app)
     _wrap(app, settings, keys, marketplace, read_tokens, admission, tracer)
     return app

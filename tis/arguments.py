@@ -328,6 +328,7 @@ def transport_limits_of(settings: Settings) -> TransportLimits:
         max_head_bytes=settings.max_header_kb * 2**10,
         max_headers=settings.max_headers,
         header_seconds=settings.header_timeout_seconds,
+        keep_alive_seconds=settings.keep_alive_seconds,
         max_connections_per_address=settings.max_connections_per_address,
         unbounded_networks=[*LOOPBACK, *settings.trusted_proxies],
     )

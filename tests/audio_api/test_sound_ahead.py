@@ -68,6 +68,7 @@ class Sending:
     task: "asyncio.Task[None]"
     admission: Admission
     ticket: Ticket
+    key_is_revoked: asyncio.Event
 
 
 @asynccontextmanager
@@ -78,10 +79,12 @@ async def sending(engine: UsedEngine, num_sentences: int, slow_seconds: float = 
     spec = replace(SPEC, form="wav", speed=1.0, sentences=[str(one) for one in range(num_sentences)], max_seconds=600)
     parts = spoken_file(spec, services(engine).engine, ticket, asyncio.Event(), max_unread=MAX_UNREAD_BYTES)
     first = (await anext(parts)).data
-    file = SoundFile(RunningFiles(), SoundAhead(first, parts, ticket, slow_seconds), "audio/wav")
+    key_is_revoked = asyncio.Event()
+    ahead = SoundAhead(first, parts, ticket, slow_seconds)
+    file = SoundFile(RunningFiles(), ahead, "audio/wav", key_is_revoked.is_set)
     task = asyncio.create_task(file.stream_response(client.send))
     try:
-        yield Sending(client, task, admission, ticket)
+        yield Sending(client, task, admission, ticket, key_is_revoked)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -125,6 +128,17 @@ async def test_an_error_comes_behind_the_bytes_that_were_made_before_it() -> Non
         await sent.task
         assert not sent.client.has_all
         assert 3 * BYTES_OF_SENTENCE <= len(sent.client.data) < 4 * BYTES_OF_SENTENCE
+
+
+async def test_a_file_breaks_off_when_its_key_is_revoked() -> None:
+    engine = UsedEngine()
+    async with sending(engine, 60) as sent:
+        sent.client.allow(3)
+        await until(lambda: len(sent.client.messages) == 4)
+        sent.key_is_revoked.set()
+        sent.client.allow(1000)
+        await sent.task
+        assert not sent.client.has_all and len(sent.client.messages) <= 5
 
 
 async def test_who_leaves_while_a_sentence_is_made_ends_it() -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.browser.page_watch import PageWatch
+from tests.browser.chat_page import ChatPage
+from tests.browser.looks import DESKTOP, LOCALES, SIZES, PageLook
+from tests.browser.page_watch import PageWatch, require_no_sideways_scroll
 from tests.mcp_client.weather_process import McpProcess, weather_process
 from tests.serving import served, settings_with
 
-SIZES = {"desktop": {"width": 1280, "height": 860}, "phone": {"width": 390, "height": 844}}
 # A test of a microphone or a camera is possible without one.
 FAKE_DEVICES = ("--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
 
@@ -43,32 +44,48 @@ def browser() -> Iterator[Browser]:
 class Visitor:
     """Opens pages as somebody with this screen, theme and language would, and watches them."""
 
-    def __init__(self, browser: Browser, artefacts: Path, expected: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, browser: Browser, artefacts: Path, look: PageLook = DESKTOP, expected: tuple[str, ...] = ()
+    ) -> None:
         self._browser, self._artefacts = browser, artefacts
-        self._contexts: list[tuple[BrowserContext, PageWatch]] = []
+        self._contexts: dict[BrowserContext, tuple[PageWatch, PageLook]] = {}
+        self.look, self.t = look, look.t
         self.expected = expected
 
-    def open(
-        self, url: str, size: str = "desktop", theme: str = "light", locale: str = "en-US", **options: Any
-    ) -> Page:
+    def open(self, url: str, look: PageLook | None = None, **options: Any) -> Page:
         """A browser of its own: nothing is shared with the others."""
-        touch: dict[str, Any] = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
-        look: dict[str, Any] = {"viewport": SIZES[size], "color_scheme": theme, "locale": locale}
-        context = self._browser.new_context(**{**look, **touch, **options})
-        watch = PageWatch(context, url)
-        self._contexts.append((context, watch))
+        look = look or self.look
+        touch: dict[str, Any] = {"has_touch": True, "is_mobile": True} if look.is_phone else {}
+        seen: dict[str, Any] = {
+            "viewport": SIZES[look.size], "color_scheme": look.theme, "locale": LOCALES[look.language],
+        }  # fmt: skip
+        context = self._browser.new_context(**{**seen, **touch, **options})
+        self._contexts[context] = (PageWatch(context, url), look)
         page = context.new_page()
         page.set_default_timeout(20_000)
         page.goto(url)
         return page
 
+    def chat(self, url: str, look: PageLook | None = None) -> ChatPage:
+        return ChatPage(self.open(url, look), look or self.look)
+
     def picture(self, page: Page, name: str) -> None:
         """A screenshot among the artefacts of the run (PAGES_ARTEFACTS)."""
-        page.screenshot(path=self._artefacts / f"{name}.png")
+        require_no_sideways_scroll(page)
+        page.screenshot(path=self._artefacts / f"{name}-{self._contexts[page.context][1]}.png")
+
+    def whole_picture(self, page: Page, name: str) -> None:
+        """With what is below the end of the screen."""
+        seen = page.viewport_size
+        assert seen
+        page.set_viewport_size({**seen, "height": page.evaluate("() => document.documentElement.scrollHeight")})
+        page.wait_for_timeout(300)  # what is drawn when it comes into sight
+        self.picture(page, f"{name}-whole")
+        page.set_viewport_size(seen)
 
     def close(self) -> None:
         problems = []
-        for context, watch in self._contexts:
+        for context, (watch, _) in self._contexts.items():
             context.close()
             problems += watch.problems
         unexpected = [one for one in problems if not any(part in one for part in self.expected)]
@@ -83,8 +100,16 @@ def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def visitor(browser: Browser, artefacts: Path) -> Iterator[Visitor]:
-    visitor = Visitor(browser, artefacts)
+def look(request: pytest.FixtureRequest) -> PageLook:
+    """What `in_looks` gives; a desktop otherwise."""
+    found = getattr(request, "param", DESKTOP)
+    assert isinstance(found, PageLook)
+    return found
+
+
+@pytest.fixture
+def visitor(browser: Browser, artefacts: Path, look: PageLook) -> Iterator[Visitor]:
+    visitor = Visitor(browser, artefacts, look)
     yield visitor
     visitor.close()
 

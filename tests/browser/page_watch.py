@@ -2,10 +2,17 @@
 
 from urllib.parse import urlsplit
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
 
 _LOCAL_SCHEMES = ("data", "blob")
+_AT_REST = """() => Promise.all(document.getAnimations()
+  .filter((one) => one.effect.getComputedTiming().endTime < 5000)
+  .map((one) => one.finished.catch(() => null))).then(() => null)"""
+_VIOLATIONS = """async () => {
+  const { violations } = await axe.run({ resultTypes: ["violations"] });
+  return violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)}`));
+}"""
 
 
 class PageWatch:
@@ -30,11 +37,14 @@ class PageWatch:
 
 
 def require_accessible(page: Page) -> None:
-    """axe-core finds nothing, in the state that the page is in."""
-    results = Axe().run(page)
-    found = [
-        f"{violation['id']}: {violation['help']}: {node['html'][:200]}"
-        for violation in results.response["violations"]
-        for node in violation["nodes"]
-    ]
+    """axe-core finds nothing, in the state that the page is in once it has stopped to move."""
+    page.evaluate(_AT_REST)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(_VIOLATIONS)
     assert not found, "\n".join(found)
+
+
+def require_no_sideways_scroll(page: Page) -> None:
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"the page is {wide} pixels wider than the screen"

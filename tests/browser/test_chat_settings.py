@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.asking import answer_of, ask, request_of
 from tests.browser.conftest import DemoChat, Visitor
+from tests.browser.looks import on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.serving import Served, served, settings_with
 
@@ -18,29 +18,33 @@ def server() -> Iterator[Served]:
         yield server
 
 
+@on_both_screens
 def test_sampling_presets_and_prompts_are_sent_and_kept(visitor: Visitor, server: Served) -> None:
-    page = visitor.open(server.url)
-    drawer = _open_settings(page)
-    drawer.get_by_role("button", name="Creative").click()
-    expect(drawer.get_by_role("button", name="Creative")).to_have_attribute("aria-pressed", "true")
-    limit = drawer.get_by_label("Longest answer")
+    chat = visitor.chat(server.url)
+    page, t = chat.page, chat.t
+    drawer = chat.settings()
+    creative = chat.button("preset.creative")
+    creative.click()
+    expect(creative).to_have_attribute("aria-pressed", "true")
+    limit = drawer.get_by_label(t("settings.max_tokens"), exact=True)
     limit.fill("many")
-    expect(drawer.get_by_text("A whole number, please.")).to_be_visible()
+    expect(drawer.get_by_text(t("settings.fault.whole"))).to_be_visible()
     limit.fill("50")
     require_accessible(page)
     visitor.picture(page, "chat-settings")
-    drawer.get_by_role("button", name="Save as a preset").click()
-    drawer.get_by_label("Name of the preset").fill("Stories")
-    drawer.get_by_role("button", name="Save", exact=True).click()
+    chat.button("settings.preset.save").click()
+    drawer.get_by_label(t("settings.preset.name")).fill("Stories")
+    chat.button("save").click()
     expect(drawer.get_by_role("button", name="Stories", exact=True)).to_have_attribute("aria-pressed", "true")
-    drawer.get_by_role("tab", name="System prompt").click()
+    drawer.get_by_role("tab", name=t("settings.system")).click()
     drawer.get_by_role("textbox").fill("You answer briefly.")
-    drawer.get_by_role("button", name="Keep in the library").click()
-    drawer.get_by_label("Name of the prompt").fill("Brief")
-    drawer.get_by_role("button", name="Save", exact=True).click()
+    chat.button("system.keep").click()
+    drawer.get_by_label(t("system.name")).fill("Brief")
+    chat.button("save").click()
     require_accessible(page)
-    page.keyboard.press("Escape")
-    body = ask(page, "Hello")
+    visitor.picture(page, "chat-prompts")
+    chat.button("close").click()
+    body = chat.ask("Hello")
     assert body["messages"] == [
         {"role": "system", "content": "You answer briefly."},
         {"role": "user", "content": "Hello"},
@@ -48,51 +52,60 @@ def test_sampling_presets_and_prompts_are_sent_and_kept(visitor: Visitor, server
     assert {name: body.get(name) for name in ("temperature", "top_p", "min_p", "max_tokens", "top_k")} == {
         "temperature": 1.1, "top_p": 0.95, "min_p": 0.05, "max_tokens": 50, "top_k": None,
     }  # fmt: skip
-    answer_of(page)
+    chat.until_done()
     # Another conversation in another page of this browser: presets and prompts are there, the prompt is not set.
     page.goto("about:blank")
     page.goto(server.url)
-    drawer = _open_settings(page)
-    drawer.get_by_role("button", name="Precise").click()
-    drawer.get_by_role("tab", name="System prompt").click()
+    drawer = chat.settings()
+    chat.button("preset.precise").click()
+    drawer.get_by_role("tab", name=t("settings.system")).click()
     expect(drawer.get_by_role("textbox")).to_have_value("")
     drawer.get_by_role("button", name="Brief You answer briefly.").click()
     page.keyboard.press("Escape")
-    body = ask(page, "Hello")
+    body = chat.ask("Hello")
     assert body["temperature"] == 0 and "top_p" not in body
     assert body["messages"][0]["content"] == "You answer briefly."
 
 
+@on_both_screens
 def test_an_answer_in_json_is_checked_and_shown_as_a_form(visitor: Visitor, demo_chat: DemoChat) -> None:
-    page = visitor.open(demo_chat.url, "phone", "dark", "id-ID")
-    example = page.get_by_role("button", name="Jawab dalam JSON: nama dan kota dari Budi di Medan.")
-    body = request_of(page, example.click)
+    chat = visitor.chat(demo_chat.url)
+    page, t = chat.page, chat.t
+    example = page.get_by_role("button", name=t("example.json"))
+    body = chat.request_of(example.click)
     assert body["response_format"]["json_schema"]["schema"]["required"] == ["name", "city"]
-    answer = answer_of(page)
-    expect(answer.get_by_text("sesuai skema", exact=True)).to_be_visible()
-    assert answer.locator("dt").all_inner_texts() == ["name", "city"]
-    assert answer.locator("dd").all_inner_texts() == ["Budi", "Medan"]
+    answer = chat.until_done()
+    expect(answer.get_by_text(t("schema.answer.good"), exact=True)).to_be_visible()
+    assert answer.get_by_role("term").all_inner_texts() == ["name", "city"]
+    found = answer.get_by_role("definition").all_inner_texts()
+    assert all(found) and all(one in t("example.json") for one in found), found
     require_accessible(page)
-    visitor.picture(page, "chat-json-phone-dark-id")
-    drawer = _open_settings(page, "Pengaturan")
-    drawer.get_by_role("tab", name="JSON dipakai").click()
-    drawer.get_by_role("button", name="Tambah isian").click()
-    expect(drawer.get_by_text("Nama belum diisi.")).to_be_visible()
-    drawer.get_by_label("Nama", exact=True).last.fill("umur")
-    drawer.get_by_label("Jenis").last.select_option("whole")
+    visitor.picture(page, "chat-json")
+    # The example's schema is for its question alone, which keeps it when it is asked again.
+    body = chat.request_of(chat.button("chat.regenerate").click)
+    assert body["response_format"]["json_schema"]["schema"]["required"] == ["name", "city"]
+    chat.until_done()
+    assert "response_format" not in chat.ask("Halo")
+    chat.until_done()
+    drawer = chat.settings("settings.schema")
+    drawer.get_by_role("switch", name=t("schema.on")).click()
+    chat.button("schema.add").click()
+    expect(drawer.get_by_text(t("schema.fault.empty"))).to_be_visible()
+    drawer.get_by_label(t("schema.name"), exact=True).last.fill("umur")
+    drawer.get_by_label(t("schema.type"), exact=True).last.select_option("whole")
     require_accessible(page)
-    visitor.picture(page, "chat-schema-phone-dark-id")
+    visitor.picture(page, "chat-schema")
     drawer.get_by_role("tab", name="JSON Schema").click()
     raw = drawer.get_by_role("textbox", name="JSON Schema")
     assert '"umur": {\n      "type": "integer"' in raw.input_value()
     raw.fill('{"type": "objek"}')
-    expect(drawer.get_by_text("Tidak ada jenis seperti itu di /type.")).to_be_visible()
+    expect(drawer.get_by_text(t("schema.raw.type", detail="/type"))).to_be_visible()
     raw.fill('{"enum": ["ya", "tidak"]}')
-    expect(drawer.get_by_text("Ini sebuah skema.")).to_be_visible()
+    expect(drawer.get_by_text(t("schema.raw.good"))).to_be_visible()
     page.keyboard.press("Escape")
-    body = ask_by_button(page, "Halo")
+    body = chat.ask("Halo")
     assert body["response_format"]["json_schema"]["schema"] == {"enum": ["ya", "tidak"]}
-    expect(answer_of(page).get_by_text("sesuai skema", exact=True)).to_be_visible()
+    expect(chat.until_done().get_by_text(t("schema.answer.good"), exact=True)).to_be_visible()
 
 
 _PERSON: dict[str, Any] = {"properties": {"a": {"type": "integer"}}, "additionalProperties": False}
@@ -135,47 +148,43 @@ def validator(browser: Any, server: Served) -> Iterator[Page]:
     page.close()
 
 
+@on_both_screens_too
 def test_probabilities_are_shown_on_demand(visitor: Visitor, demo_chat: DemoChat) -> None:
-    page = visitor.open(demo_chat.url, theme="dark")
-    drawer = _open_settings(page)
-    drawer.get_by_role("switch", name="Record how sure the model is").click()
-    drawer.get_by_label("Effort of thinking").select_option("low")
+    chat = visitor.chat(demo_chat.url)
+    page, t = chat.page, chat.t
+    drawer = chat.settings()
+    drawer.get_by_role("switch", name=t("settings.logprobs")).click()
+    drawer.get_by_label(t("settings.effort"), exact=True).select_option("low")
     page.keyboard.press("Escape")
-    body = ask(page, "What is 12 + 7?")
+    body = chat.ask("What is 12 + 7?")
     assert body["logprobs"] is True and body["top_logprobs"] == 5 and body["reasoning_effort"] == "low"
-    answer = answer_of(page)
-    answer.get_by_role("button", name="More").click()
-    page.get_by_role("menuitem", name="Show how likely the tokens were").click()
-    tokens = answer.locator(".logprob-text .token")
-    assert "".join(tokens.all_inner_texts()).strip() == "12 + 7 = 19."
-    answer.locator(".logprob-text").focus()
-    page.keyboard.press("ArrowRight")
-    expect(answer.locator(".logprob-details")).to_contain_text("other choices:")
+    answer = chat.until_done()
+    answer.get_by_role("button", name=t("chat.more"), exact=True).click()
+    chat.choose("chat.logprobs.show")
+    tokens = answer.get_by_role("group", name=t("logprobs.name"))
+    assert "".join(tokens.locator(".token").all_inner_texts()).strip() == "12 + 7 = 19."
+    if chat.look.is_phone:
+        tokens.locator(".token").first.tap()
+    else:
+        tokens.focus()
+        page.keyboard.press("ArrowRight")
+    expect(answer).to_contain_text(t("logprobs.instead"))
     require_accessible(page)
-    visitor.picture(page, "chat-logprobs-dark")
+    visitor.picture(page, "chat-logprobs")
 
 
+@on_both_screens_too
 def test_a_model_is_unloaded_and_loaded_again(visitor: Visitor, server: Served) -> None:
-    page = visitor.open(server.url)
-    answers = page.get_by_role("button", name="Model: echo")
-    answers.click()
-    dialog = page.get_by_role("dialog")
-    if dialog.get_by_role("button", name="Load", exact=True).is_visible():
-        dialog.get_by_role("button", name="Load", exact=True).click()
-    dialog.get_by_role("button", name="Unload").click()
-    expect(dialog.get_by_text("not loaded")).to_be_visible()
+    chat = visitor.chat(server.url)
+    page, t, dialog = chat.page, chat.t, chat.dialog
+    page.get_by_role("button", name=t("models.choose", name="echo")).click()
+    dialog.get_by_text("echo", exact=True).first.wait_for()
+    if chat.button("models.load").is_visible():
+        chat.button("models.load").click()
+    chat.button("models.unload").click()
+    expect(dialog.get_by_text(t("models.state.unloaded"), exact=True)).to_be_visible()
     require_accessible(page)
-    dialog.get_by_role("button", name="Load", exact=True).click()
-    expect(dialog.get_by_text("ready", exact=True)).to_be_visible()
-    expect(dialog.locator("[aria-live]")).to_have_text("echo is ready")
+    chat.button("models.load").click()
+    expect(dialog.get_by_text(t("models.state.loaded"), exact=True)).to_be_visible()
+    expect(dialog.get_by_text(t("models.is.loaded", name="echo"), exact=True)).to_be_attached()
     visitor.picture(page, "chat-models")
-
-
-def ask_by_button(page: Page, text: str) -> Any:
-    page.locator(".composer-field").fill(text)
-    return request_of(page, page.get_by_role("button", name="Kirim").click)
-
-
-def _open_settings(page: Page, name: str = "Settings") -> Locator:
-    page.get_by_role("banner").get_by_role("button", name=name).click()
-    return page.get_by_role("dialog")

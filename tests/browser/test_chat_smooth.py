@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import CDPSession
 
+from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import Visitor
 from tests.serving import Served, served, settings_with
 
@@ -78,7 +79,7 @@ def server() -> Iterator[Served]:
 
 def test_5000_tokens_leave_time_in_each_frame(visitor: Visitor, server: Served, artefacts: Path) -> None:
     page = visitor.open(server.url)
-    page.locator(".chat-bottom textarea").wait_for()
+    ChatPage(page, visitor.look).field.wait_for()
     # The time of the page's thread, not of the clock: other processes of this machine do not count.
     metrics = page.context.new_cdp_session(page)
     metrics.send("Performance.enable", {"timeDomain": "threadTicks"})

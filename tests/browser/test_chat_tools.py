@@ -1,111 +1,132 @@
 """MCP servers in the chat: a call is approved, another is refused, and what was done stands in steps."""
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.asking import answer_of, ask, request_of
+from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DemoChat, Visitor
+from tests.browser.looks import on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.serving import served, settings_with
 
 
+@on_both_screens
 def test_a_call_is_approved_and_another_refused(visitor: Visitor, demo_chat: DemoChat) -> None:
     calls = len(demo_chat.weather.calls)
-    page = visitor.open(demo_chat.url)
-    dialog = _tools(page, "Settings", "Tools")
-    dialog.get_by_role("button", name="Add this server").click()
-    expect(dialog.get_by_text("Letters, digits, _ and - only.")).to_be_visible()
+    chat = visitor.chat(demo_chat.url)
+    page, t = chat.page, chat.t
+    dialog = chat.settings("settings.tools")
+    chat.button("mcp.add").click()
+    expect(dialog.get_by_text(t("mcp.fault.label"))).to_be_visible()
     require_accessible(page)
-    dialog.get_by_label("Name", exact=True).fill("weather")
-    dialog.get_by_label("Address").fill(demo_chat.weather.url)
-    dialog.get_by_role("textbox", name="Tools").fill("get_weather")
-    dialog.get_by_role("button", name="Add this server").click()
-    expect(dialog.get_by_text("only get_weather")).to_be_visible()
+    _fill(chat, "weather", demo_chat.weather.url, "get_weather")
+    visitor.picture(page, "chat-tool-form")
+    chat.button("mcp.add").click()
+    expect(dialog.get_by_text(t("mcp.only", tools="get_weather"))).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "chat-tools")
     page.keyboard.press("Escape")
-    body = ask(page, "What is the weather in Jakarta?")
+    body = chat.ask("What is the weather in Jakarta?")
     [tool] = body["tools"]
     assert tool["server_label"] == "weather" and tool["require_approval"] == "always"
-    answer = answer_of(page)
-    approve = answer.get_by_role("button", name="Approve")
+    answer = chat.until_done()
+    approve = chat.button("steps.approve")
     expect(approve).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "chat-approval")
     assert len(demo_chat.weather.calls) == calls
     # The question waits for as long as it takes, also in a page that is opened again.
     page.reload()
-    body = request_of(page, approve.click)
+    body = chat.request_of(approve.click)
     assert [item["approve"] for item in body["input"] if item.get("type") == "mcp_approval_response"] == [True]
-    expect(answer_of(page)).to_contain_text("29")
+    expect(chat.until_done()).to_contain_text("29")
     assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
-    _open_folds(answer)
-    expect(answer.get_by_label("Arguments")).to_contain_text('"city": "Jakarta"')
-    expect(answer.get_by_label("Result")).to_contain_text('"temperature": 29')
+    for fold in answer.locator("summary").all():
+        fold.click()
+    expect(answer.get_by_label(t("steps.arguments"))).to_contain_text('"city": "Jakarta"')
+    expect(answer.get_by_label(t("steps.output"))).to_contain_text('"temperature": 29')
     require_accessible(page)
     visitor.picture(page, "chat-steps")
-    ask(page, "What is the weather in Bandung?")
-    refuse = answer_of(page).get_by_role("button", name="Refuse")
-    body = request_of(page, refuse.click)
+    chat.ask("What is the weather in Bandung?")
+    chat.until_done()
+    body = chat.request_of(chat.button("steps.refuse").click)
     assert [item["approve"] for item in body["input"] if item.get("type") == "mcp_approval_response"] == [True, False]
-    expect(answer_of(page).get_by_text("refused")).to_be_visible()
+    expect(chat.until_done().get_by_text(t("steps.state.refused"))).to_be_visible()
+    assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
+    visitor.picture(page, "chat-call-refused")
+
+
+@on_both_screens_too
+def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: DemoChat) -> None:
+    calls = len(demo_chat.weather.calls)
+    chat = visitor.chat(demo_chat.url)
+    _add(chat, "weather", demo_chat.weather.url, "get_weather")
+    chat.ask("What is the weather in Jakarta?")
+    chat.button("steps.approve").wait_for()
+    other = chat.second_tab()
+    other.button("steps.approve").wait_for()
+    for one in (chat, other):
+        one.page.evaluate("setTimeout(() => document.querySelector('.step button.primary')?.click(), 200)")
+    for one in (chat, other):
+        expect(one.until_done()).to_contain_text("29")
+        expect(one.button("steps.approve")).to_have_count(0)
+    chat.ask("What is the weather in Bandung?")
+    other.button("steps.refuse").click()
+    for one in (chat, other):
+        expect(one.until_done().get_by_text(one.t("steps.state.refused"))).to_be_visible()
     assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
 
 
-def test_calls_without_approval_on_a_phone(visitor: Visitor, demo_chat: DemoChat) -> None:
-    page = visitor.open(demo_chat.url, "phone", "dark", "id-ID")
-    dialog = _tools(page, "Pengaturan", "Alat")
-    dialog.get_by_label("Nama", exact=True).fill("cuaca")
-    dialog.get_by_label("Alamat").fill(demo_chat.weather.url)
-    dialog.get_by_role("textbox", name="Alat").fill("get_weather")
-    dialog.get_by_label("Persetujuan").select_option("never")
-    require_accessible(page)
-    visitor.picture(page, "chat-tools-phone-dark-id")
-    dialog.get_by_role("button", name="Tambahkan server ini").click()
-    page.keyboard.press("Escape")
-    page.locator(".composer-field").fill("Bagaimana cuaca di Bandung?")
-    body = request_of(page, page.get_by_role("button", name="Kirim").click)
+@on_both_screens_too
+def test_calls_without_approval(visitor: Visitor, demo_chat: DemoChat) -> None:
+    chat = visitor.chat(demo_chat.url)
+    dialog = chat.settings("settings.tools")
+    _fill(chat, "cuaca", demo_chat.weather.url, "get_weather")
+    dialog.get_by_label(chat.t("mcp.approval"), exact=True).select_option("never")
+    require_accessible(chat.page)
+    chat.button("mcp.add").click()
+    chat.page.keyboard.press("Escape")
+    body = chat.ask("Bagaimana cuaca di Bandung?")
     assert body["tools"][0]["require_approval"] == "never"
-    expect(answer_of(page)).to_contain_text("Cuaca di Bandung: cerah, 29 derajat.")
-    require_accessible(page)
-    visitor.picture(page, "chat-steps-phone-dark-id")
+    expect(chat.until_done()).to_contain_text("Cuaca di Bandung: cerah, 29 derajat.")
+    require_accessible(chat.page)
+    visitor.picture(chat.page, "chat-called")
 
 
+@on_both_screens_too
 def test_a_host_that_the_server_may_not_call_is_explained(visitor: Visitor, demo_chat: DemoChat) -> None:
     visitor.expected = ("400",)
-    page = visitor.open(demo_chat.url)
-    dialog = _tools(page, "Settings", "Tools")
-    dialog.get_by_label("Name", exact=True).fill("other")
-    dialog.get_by_label("Address").fill("https://tools.example.com/mcp")
-    dialog.get_by_role("button", name="Add this server").click()
-    page.keyboard.press("Escape")
-    ask(page, "Hello")
-    expect(answer_of(page)).to_contain_text("MCP_ALLOWED_HOSTS")
+    chat = visitor.chat(demo_chat.url)
+    _add(chat, "other", "https://tools.example.com/mcp")
+    chat.ask("Hello")
+    expect(chat.until_done()).to_contain_text("MCP_ALLOWED_HOSTS")
+    visitor.picture(chat.page, "chat-host-refused")
 
 
 def test_an_answer_with_tools_goes_on_after_a_reload(visitor: Visitor, demo_chat: DemoChat) -> None:
     line = "".join(f"Word {number} of a long line that the model repeats. " for number in range(5)).strip()
-    settings = settings_with(model_repo_id="echo?tokens_per_second=30", mcp_allowed_hosts=[demo_chat.weather.host])
+    settings = settings_with(model_repo_id="echo?tokens_per_second=50", mcp_allowed_hosts=[demo_chat.weather.host])
     with served(settings) as slow:
-        page = visitor.open(slow.url)
-        dialog = _tools(page, "Settings", "Tools")
-        dialog.get_by_label("Name", exact=True).fill("weather")
-        dialog.get_by_label("Address").fill(demo_chat.weather.url)
-        dialog.get_by_role("button", name="Add this server").click()
-        page.keyboard.press("Escape")
-        ask(page, line)
-        expect(page.locator(".message.assistant")).to_contain_text("Word 0")
-        page.reload()
-        expect(answer_of(page).locator(".rich")).to_have_text(line)
-        assert page.locator(".message.assistant").count() == 1
+        chat = visitor.chat(slow.url)
+        _add(chat, "weather", demo_chat.weather.url)
+        chat.ask(line)
+        expect(chat.answer).to_contain_text("Word 0")
+        chat.page.reload()
+        expect(chat.until_done().locator(".rich")).to_have_text(line)
+        expect(chat.answers).to_have_count(1)
 
 
-def _tools(page: Page, settings: str, tools: str) -> Locator:
-    page.get_by_role("banner").get_by_role("button", name=settings).click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_role("tab", name=tools).click()
-    return dialog
+def _add(chat: ChatPage, name: str, url: str, tools: str = "") -> None:
+    chat.settings("settings.tools")
+    _fill(chat, name, url, tools)
+    chat.button("mcp.add").click()
+    chat.page.keyboard.press("Escape")
 
 
-def _open_folds(answer: Locator) -> None:
-    for fold in answer.locator("summary").all():
-        fold.click()
+def _fill(chat: ChatPage, name: str, url: str, tools: str = "") -> None:
+    _field(chat, "mcp.label").fill(name)
+    _field(chat, "mcp.url").fill(url)
+    _field(chat, "mcp.tools").fill(tools)
+
+
+def _field(chat: ChatPage, message: str) -> Locator:
+    return chat.dialog.get_by_role("textbox", name=chat.t(message), exact=True)

@@ -5,6 +5,7 @@ import math
 import random
 import re
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.browser.conftest import Visitor
+from tests.browser.looks import PHONE, PageLook, messages, on_both_screens_too
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 from tis.cli.top import MetricsLook, View
@@ -107,23 +109,35 @@ def test_percentiles_and_rates_are_those_of_tis_top(visitor: Visitor, server: Se
                 [view.quantile("spread_seconds", share, **labels), view.rate("counted_total", **labels)]
             )
     assert in_page(page, "status/quantiles.js", "return m.quantile([[1, 0], [Infinity, 0]], 0.5);") is None
+    times = [[0.1, 0], [1, 30], [10, 30], [60, 40]]
+    spread = in_page(page, "status/quantiles.js", "return m.spreadOf(a[0]);", times)
+    assert spread == [[0.1, 1, 0.75], [10, 60, 0.25]]
 
 
-def written(seconds: float) -> str:
+def rounded(value: float, digits: int) -> Decimal:
+    """A half goes up, as in JavaScript."""
+    return Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
+def written(seconds: float, look: PageLook) -> str:
     """As the page writes it."""
     if seconds < 0.00995:
-        return f"{seconds * 1000:.1f} ms"
-    return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.2f} s"
+        text = f"{rounded(seconds * 1000, 1)} ms"
+    else:
+        text = f"{rounded(seconds * 1000, 0)} ms" if seconds < 0.9995 else f"{rounded(seconds, 2)} s"
+    return text.replace(".", ",") if look.language == "id" else text
 
 
+@on_both_screens_too
 def test_the_numbers_shown_are_those_of_metrics_at_that_moment(visitor: Visitor, server: Served) -> None:
+    look, t = visitor.look, visitor.t
     for text in ("satu dua tiga empat lima", "enam tujuh"):
         httpx2.post(server.url + CHAT, json=said(text), timeout=30).raise_for_status()
     httpx2.post(server.url + CHAT, json=said("x", temperature=9))
     page = visitor.open(f"{server.url}/status")
     page.locator(IDLE).wait_for()
-    page.get_by_role("button", name="Pause", exact=True).click()
-    page.get_by_text("paused").wait_for()
+    page.get_by_role("button", name=t("status.pause"), exact=True).click()
+    page.get_by_text(t("status.paused")).wait_for()
     text = httpx2.get(f"{server.url}/metrics").text
     now = look_at(text, 0)
     ever = View(look_at("", 0), now)
@@ -135,25 +149,26 @@ def test_the_numbers_shown_are_those_of_metrics_at_that_moment(visitor: Visitor,
     ):
         middle, high = (ever.quantile(metric, share) for share in (0.5, 0.95))
         assert middle is not None and high is not None
-        assert f"\n{written(middle)}\n" in tiles[tile] and f"p95 {written(high)}, since the start" in tiles[tile]
+        assert f"\n{written(middle, look)}\n" in tiles[tile], tiles[tile]
+        assert t("status.p95.ever", value=written(high, look)) in tiles[tile], tiles[tile]
     row = page.locator("[data-key=anonymous]")
     for metric in ("requests", "prompt_tokens", "generated_tokens", "refused"):
         shown = row.locator(f"[data-metric={metric}]").inner_text()
-        assert float(shown.replace(",", "")) == now.value(f"tis_key_{metric}_total", key="anonymous"), metric
+        assert shown == look.number(now.value(f"tis_key_{metric}_total", key="anonymous")), metric
     streams = page.locator("[data-part=streams]")
     events = streams.locator("[data-fact='status.events'] dd").inner_text()
-    assert float(events.replace(",", "")) == now.value("tis_session_events_total")
+    assert events == look.number(now.value("tis_session_events_total"))
     refused = now.value("tis_http_requests_total", status="400", route="/v1/chat/completions")
     line = page.locator("[data-part=refusals] li", has_text="400 · /v1/chat/completions")
     assert refused >= 1 and line.locator(".numbers").inner_text() == f"{refused:.0f}"
 
 
 def test_both_languages_have_every_message_and_the_page_names_none(visitor: Visitor, server: Served) -> None:
-    page = visitor.open(f"{server.url}/status", locale="id-ID")
+    page = visitor.open(f"{server.url}/status", PHONE)
     page.locator(IDLE).wait_for()
-    messages = {name: in_page(page, f"messages/{name}.js", "return m.default;") for name in ("en", "id")}
-    names = {name: set(found) for name, found in messages.items()}
-    assert names["en"] == names["id"]
-    for name, text in messages["en"].items():
-        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", messages["id"][name])), name
+    found = {name: in_page(page, f"messages/{name}.js", "return m.default;") for name in ("en", "id")}
+    assert set(found["en"]) == set(found["id"])
+    for name, text in found["en"].items():
+        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", found["id"][name])), name
+    assert found == {name: messages(name) for name in found}, "tests read the messages as the page does"
     assert re.findall(r"\bstatus\.[a-z0-9.]+\b", page.locator("main").inner_text()) == []

@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visitor
+from tests.browser.looks import ALL_LOOKS, DESKTOP, PHONE, PageLook, in_looks, on_both_screens
 from tests.browser.page_watch import require_accessible
-from tests.browser.test_status_numbers import IDLE
+from tests.browser.test_status_numbers import IDLE, look_at
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
 
@@ -43,14 +44,17 @@ def ask(url: str, text: str, key: str | None = None) -> threading.Thread:
     return asking
 
 
-def give_key(page: Page, name: str, key: str) -> None:
-    page.get_by_role("textbox", name=name).fill(key)
-    page.get_by_role("button", name="Use this key").click()
+def give_key(page: Page, look: PageLook, name: str, key: str) -> None:
+    page.get_by_role("textbox", name=look.t(name), exact=True).fill(key)
+    page.get_by_role("button", name=look.t("key.use"), exact=True).click()
 
 
+@on_both_screens
 def test_answers_are_seen_as_they_run_and_each_has_a_trace(visitor: Visitor, server: Served) -> None:
-    page = visitor.open(f"{server.url}/status")
+    page, t = visitor.open(f"{server.url}/status"), visitor.t
     page.locator(IDLE).wait_for()
+    rows = page.locator("button.request-row")
+    num_before = rows.count()
     asking = [ask(server.url, LONG_TEXT), ask(server.url, LONG_TEXT)]
     expect(page.locator("[data-tile=running] .tile-value")).to_have_text("2")
     expect(page.locator("h1:is([data-message=running], [data-message=late])")).to_be_visible()
@@ -59,27 +63,30 @@ def test_answers_are_seen_as_they_run_and_each_has_a_trace(visitor: Visitor, ser
     visitor.picture(page, "status-running")
     for one in asking:
         one.join()
-    row = page.locator("button.request-row").first
-    row.wait_for()
+    expect(rows).to_have_count(num_before + 2)
+    row = rows.first
     require_accessible(page)
     row.click()
     trace = page.get_by_role("dialog", name="POST /v1/chat/completions")
     phases = trace.locator(".phase-list")
-    expect(phases).to_contain_text("Decode")
+    expect(phases).to_contain_text(t("status.phase.decode"))
     expect(trace.locator("[data-fact='status.completion.tokens'] dd")).to_have_text(str(len(LONG_TEXT)))
-    newest = httpx2.get(f"{server.url}/v1/requests/recent").json()["data"][0]
-    assert newest["id"] in trace.inner_text()
+    newest = httpx2.get(f"{server.url}/v1/requests/recent").json()["data"][:2]
+    assert any(one["id"] in trace.inner_text() for one in newest)
     require_accessible(page)
     visitor.picture(page, "status-trace")
     page.keyboard.press("Escape")
     expect(row).to_be_focused()
-    page.get_by_role("button", name="Tokens per second as a table", exact=True).click()
-    table = page.get_by_role("group", name="Tokens per second", exact=True).get_by_role("table")
-    assert any(float(cell) > 0 for cell in table.locator("td.number").all_inner_texts() if cell[0].isdigit())
+    title = t("status.chart.tokens")
+    page.get_by_role("button", name=t("status.as.table", title=title), exact=True).click()
+    table = page.get_by_role("group", name=title, exact=True).get_by_role("table")
+    assert any(cell[0] in "123456789" for cell in table.locator("td.number").all_inner_texts())
     require_accessible(page)
-    page.get_by_role("button", name="2 min").click()
+    visitor.picture(page, "status-table")
+    minutes = page.get_by_role("button", name=t("status.minutes", minutes=2), exact=True)
+    minutes.click()
     page.reload()
-    expect(page.get_by_role("button", name="2 min")).to_have_attribute("aria-pressed", "true")
+    expect(minutes).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_page_that_nobody_sees_asks_nothing(visitor: Visitor, server: Served) -> None:
@@ -98,65 +105,66 @@ def test_a_page_that_nobody_sees_asks_nothing(visitor: Visitor, server: Served) 
         page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'));")
 
 
-@pytest.mark.parametrize(
-    ("size", "theme", "locale"), [("phone", "dark", "id-ID"), ("phone", "light", "en-US"), ("desktop", "dark", "id-ID")]
-)
-def test_the_page_is_for_everybody(visitor: Visitor, server: Served, size: str, theme: str, locale: str) -> None:
+@in_looks(*ALL_LOOKS)
+def test_the_page_is_for_everybody(visitor: Visitor, server: Served) -> None:
     ask(server.url, "satu dua tiga").join()
-    page = visitor.open(f"{server.url}/status", size, theme, locale)
+    page = visitor.open(f"{server.url}/status")
     page.locator(IDLE).wait_for()
     page.locator("button.request-row").first.wait_for()
-    expect(
-        page.get_by_role("heading", name="Permintaan terbaru" if locale == "id-ID" else "Newest requests")
-    ).to_be_visible()
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert wide <= 0, "the page scrolls sideways"
+    for name in ("status.models", "status.over.time", "status.requests", "status.streams", "status.machine"):
+        expect(page.get_by_role("heading", name=visitor.t(name), exact=True)).to_be_visible()
     require_accessible(page)
-    visitor.picture(page, f"status-{size}-{theme}-{locale[:2]}")
-    page.locator("button.request-row").first.click()
-    page.get_by_role("dialog").wait_for()
-    require_accessible(page)
-    visitor.picture(page, f"status-trace-{size}-{theme}-{locale[:2]}")
+    visitor.whole_picture(page, "status")
 
 
+@on_both_screens
 def test_keys_are_asked_for_and_models_loaded_with_that_of_the_admin(visitor: Visitor, guarded: Served) -> None:
     visitor.expected = (REFUSED,)
+    look, t = visitor.look, visitor.t
     ask(guarded.url, "satu dua", KEYS[1]).join()
     page = visitor.open(f"{guarded.url}/status")
-    page.get_by_role("dialog", name="API key").wait_for()
+    page.get_by_role("dialog", name=t("key.api")).wait_for()
+    visitor.picture(page, "status-key")
     page.keyboard.press("Escape")
-    expect(page.get_by_text("Without a key this page cannot see: numbers and charts")).to_be_visible()
+    expect(page.get_by_text(t("status.unseen.metrics"))).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "status-locked")
-    page.get_by_role("button", name="Enter a key").click()
-    give_key(page, "API key", KEYS[0])
-    expect(page.locator("[data-key=env-2] [data-metric=requests]")).to_have_text("1")
-    expect(page.get_by_text("those of your key")).to_be_visible()
-    assert page.locator("button.request-row").count() == 0, "the requests of another key are seen"
+    page.get_by_role("button", name=t("status.give.key")).click()
+    give_key(page, look, "key.api", KEYS[0])
+    calls = httpx2.get(f"{guarded.url}/metrics", headers={"Authorization": f"Bearer {KEYS[0]}"}).text
+    found = look_at(calls, 0).value("tis_key_requests_total", key="env-2")
+    expect(page.locator("[data-key=env-2] [data-metric=requests]")).to_have_text(f"{found:.0f}")
+    expect(page.get_by_text(t("status.requests.own"))).to_be_visible()
+    asked = page.locator("button.request-row", has_text="chat/completions")
+    assert asked.count() == 0, "the requests of another key are seen"
 
     model = page.locator("[data-model=demo]")
-    expect(model).to_contain_text("not loaded")
-    model.get_by_role("button", name="Load").click()
-    give_key(page, "Admin key", "sk-of-nobody")
-    expect(page.get_by_text("The server did not accept this key.")).to_be_visible()
-    give_key(page, "Admin key", ADMIN_KEY)
-    expect(model.locator("header .badge")).to_have_text("ready", timeout=180_000)
+    state = model.locator("header .badge")
+    expect(state).to_have_text(t("status.state.unloaded"))
+    model.get_by_role("button", name=t("status.load"), exact=True).click()
+    give_key(page, look, "key.admin", "sk-of-nobody")
+    expect(page.get_by_text(t("key.wrong"))).to_be_visible()
+    give_key(page, look, "key.admin", ADMIN_KEY)
+    expect(state).to_have_text(t("status.state.ready"), timeout=150_000)
     expect(page.locator("button.request-row", has_text="env-2").first).to_be_visible()
 
     asking = ask(guarded.url, LONG_TEXT, KEYS[1])
-    echo = page.locator("[data-model^=echo]")
-    expect(echo.locator("[data-fact='status.running'] dd")).to_have_text("1")
-    echo.get_by_role("button", name="Unload").click()
-    page.get_by_role("dialog").get_by_role("button", name="Unload").click()
-    expect(echo.get_by_text("is answering somebody now")).to_be_visible()
+    paced = page.locator(f"[data-model='{PACED}']")
+    expect(paced.locator("[data-fact='status.running'] dd")).to_have_text("1")
+    paced.get_by_role("button", name=t("status.unload"), exact=True).click()
+    confirm = page.get_by_role("dialog").get_by_role("button", name=t("status.unload"), exact=True)
+    confirm.click()
+    expect(paced.get_by_role("alert")).to_contain_text(look.pattern("status.in.use"))
     require_accessible(page)
+    paced.scroll_into_view_if_needed()
     visitor.picture(page, "status-in-use")
     asking.join()
 
-    model.get_by_role("button", name="Unload").click()
-    page.get_by_role("dialog").get_by_text("The next request for it loads it again").wait_for()
-    page.get_by_role("dialog").get_by_role("button", name="Unload").click()
-    expect(model.locator("header .badge")).to_have_text("not loaded", timeout=30_000)
+    model.get_by_role("button", name=t("status.unload"), exact=True).click()
+    page.get_by_role("dialog").get_by_text(look.pattern("status.unload.about")).wait_for()
+    visitor.picture(page, "status-unload")
+    confirm.click()
+    expect(state).to_have_text(t("status.state.unloaded"))
     states = {one["id"]: one["state"] for one in health_of(guarded)["models"]}
     assert states["demo"] == "unloaded"
 
@@ -169,22 +177,26 @@ def health_of(server: Served) -> dict[str, list[dict[str, str]]]:
 
 
 def test_the_page_outlives_the_server_and_goes_on_with_the_next(visitor: Visitor) -> None:
+    """On a desktop and on a phone, of one server that is killed."""
     visitor.expected = (NOT_THERE, REFUSED)
     port = str(free_port())
     with server_process(PORT=port, MODEL_REPO_ID=PACED) as process:
         wait_until_live(process.url, 60)
         ask(process.url, "satu dua tiga").join()
-        page = visitor.open(f"{process.url}/status")
-        page.locator(IDLE).wait_for()
-        page.locator("button.request-row").first.wait_for()
-        before = page.locator("[data-key=anonymous] [data-metric=requests]").inner_text()
+        pages = {look: visitor.open(f"{process.url}/status", look) for look in (DESKTOP, PHONE)}
+        for page in pages.values():
+            page.locator(IDLE).wait_for()
+            page.locator("button.request-row").first.wait_for()
         process.popen.send_signal(signal.SIGKILL)
-        page.get_by_role("heading", name="The server does not answer").wait_for()
-        expect(page.locator(".picture")).to_have_class("picture stale")
-        assert page.locator("[data-key=anonymous] [data-metric=requests]").inner_text() == before == "1"
-        visitor.picture(page, "status-lost")
+        for look, page in pages.items():
+            page.get_by_role("heading", name=look.t("status.is.lost")).wait_for()
+            expect(page.locator(".picture")).to_have_class("picture stale")
+            expect(page.locator("[data-key=anonymous] [data-metric=requests]")).to_have_text("1")
+            require_accessible(page)
+            visitor.picture(page, "status-lost")
     with server_process(PORT=port, MODEL_REPO_ID=PACED) as process:
         wait_until_live(process.url, 60)
-        page.locator(IDLE).wait_for()
-        expect(page.locator("[data-key=anonymous] [data-metric=requests]")).to_have_text("0")
-        expect(page.locator(".picture")).to_have_class("picture")
+        for page in pages.values():
+            page.locator(IDLE).wait_for()
+            expect(page.locator("[data-key=anonymous] [data-metric=requests]")).to_have_text("0")
+            expect(page.locator(".picture")).to_have_class("picture")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.conftest import Visitor
+from tests.browser.looks import ALL_LOOKS, in_looks
 from tests.browser.page_watch import require_accessible
 from tests.serving import Served, served, settings_with
 
@@ -15,13 +16,13 @@ def server() -> Iterator[Served]:
         yield server
 
 
-@pytest.mark.parametrize("size", ["desktop", "phone"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_each_part_of_the_design_is_accessible(visitor: Visitor, server: Served, size: str, theme: str) -> None:
-    page = visitor.open(f"{server.url}/pages/styles", size, theme)
+@in_looks(*ALL_LOOKS)
+def test_each_part_of_the_design_is_accessible(visitor: Visitor, server: Served) -> None:
+    page = visitor.open(f"{server.url}/pages/styles")
     page.get_by_role("heading", name="Icons").wait_for()
     require_accessible(page)
+    visitor.whole_picture(page, "styles")
     page.get_by_role("button", name="Drawer").click()
     page.get_by_role("dialog").wait_for()
     require_accessible(page)
-    visitor.picture(page, f"styles-{size}-{theme}")
+    visitor.picture(page, "styles-drawer")

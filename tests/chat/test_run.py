@@ -347,7 +347,7 @@ async def test_the_loop_turns_between_pieces_with_log_probabilities_of_a_prompt(
         b"[]",
         b'{"kind": "chat", "asked": {}, "chunks": {}}',
         b'{"kind": "response", "asked": {}, "response": {}, "reading": null}',
-        b'{"version": 2, "dialect": "chat"}',
+        b'{"version": 3, "dialect": "chat"}',
     ],
 )
 async def test_a_session_of_another_version_ends_as_interrupted(request_: bytes) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.tis_process import tis
 from tests.engine.conftest import DEMO
 from tests.serving import free_port
-from tis.engine.machine import container_bytes, container_cores, cpu_flags
+from tis.engine.machine import container_bytes, container_cores, cpu_flags, crowd
 
 
 def found(folder: Path, code: int, **variables: str) -> dict[str, tuple[str, str]]:
@@ -37,6 +37,12 @@ def test_what_would_fail_is_said_before_it_does(tmp_path: Path) -> None:
     assert said["model"][0] == "bad" and "tis download" in said["model"][1]
     assert said["sessions"] == ("slow", "SESSIONS_SYNC=full: every commit waits for the disk")
     assert found(tmp_path, 1, PORT="many")["settings"][0] == "bad"
+
+
+def test_it_says_when_others_want_the_cores_too() -> None:
+    [finding] = crowd(9.6, 2)
+    assert (finding.verdict, finding.values) == ("slow", {"load": "10", "of": 2})
+    assert not [*crowd(2.9, 2), *crowd(None, 2)]
 
 
 def test_features_and_limits_are_read_from_the_system(tmp_path: Path) -> None:

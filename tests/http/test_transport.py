@@ -1,5 +1,6 @@
 """Bytes that are no good request, or never become one, and connections in numbers: by sockets, as no client does it."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -340,6 +341,41 @@ class TestDeadlines:
             sock.sendall(b"GET /live HTTP/1.1\r\n")
             sock.shutdown(socket.SHUT_WR)
             assert until_closed(sock) == b""
+
+
+class TestIdleConnections:
+    def test_one_that_is_idle_too_long_is_closed_but_not_what_came_while_the_process_paused(self) -> None:
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["path"] == "/pause":  # while the loop reads: timers come before what it has not read yet
+                asyncio.get_running_loop().add_reader(woken, pause)
+                waker.send(b"x")
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body"})
+
+        woken, waker = socket.socketpair()
+
+        def pause() -> None:
+            woken.recv(1)
+            time.sleep(0.6)
+
+        def request(path: str) -> bytes:
+            return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+        with (
+            listening(app, TransportLimits(keep_alive_seconds=0.3)) as url,
+            connect(url) as idle,
+            connect(url) as other,
+        ):
+            idle.sendall(request("/"))
+            assert idle.recv(65536).startswith(b"HTTP/1.1 204")
+            other.sendall(request("/pause"))
+            time.sleep(0.1)
+            idle.sendall(request("/"))
+            assert idle.recv(65536).startswith(b"HTTP/1.1 204")
+            began = time.monotonic()
+            assert until_closed(idle) == b"" and time.monotonic() - began < 5
+        woken.close()
+        waker.close()
 
 
 class TestRefusedBodies:

@@ -1,6 +1,7 @@
 """Read tokens: how an EventSource, which sends no headers of a page, reads a stream of a server with keys."""
 
 import hmac
+import json
 import logging
 import sys
 from collections.abc import Iterator
@@ -244,3 +245,22 @@ class TestLogs:
             log = process.popen.stdout.read()
         assert "GET /v1/stream/s?read_token=[redacted] HTTP/1.1" in log
         assert token[:-1] not in log
+
+
+def test_a_token_of_a_stored_response_reads_its_events_and_nothing_else(http: httpx2.Client) -> None:
+    body = {"model": "m", "input": "Halo", "instructions": "Be brief.", "stream": True}
+    whole = http.post("/v1/responses", json=body, headers=ALPHA).text
+    first = json.loads(whole.partition("data: ")[2].partition("\n")[0])
+    response_id = first["response"]["id"]
+    token = token_of(http, response_id)["read_token"]
+    assert read(http, response_id, token).text == whole
+    rest = read(http, response_id, token, **{"Last-Event-ID": f"{response_id}:3"}).text
+    assert whole.endswith(rest) and rest.startswith(f"id: {response_id}:4\n")
+    query = {"read_token": token}
+    assert http.get(f"/v1/responses/{response_id}", params=query).status_code == 401
+    assert http.post(f"/v1/stream/{response_id}/read_token", headers=BETA).status_code == 404
+    assert http.delete(f"/v1/responses/{response_id}", headers=ALPHA).status_code == 200
+    assert is_refused(read(http, response_id, token))
+    unstored = http.post("/v1/responses", json={**body, "store": False}, headers=ALPHA).text
+    unstored_id = json.loads(unstored.partition("data: ")[2].partition("\n")[0])["response"]["id"]
+    assert http.post(f"/v1/stream/{unstored_id}/read_token", headers=ALPHA).status_code == 404

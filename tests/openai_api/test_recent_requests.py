@@ -32,6 +32,7 @@ def test_the_phases_of_a_request_follow_each_other_and_its_text_is_nowhere() -> 
         assert (answered["id"], answered["route"], answered["status"]) == ("one-of-mine", CHAT, 200)
         assert (answered["completion_tokens"], answered["finish"]) == (len(SECRET), "stop")
         [times] = answered["rounds"]
+        assert 0 < answered["loading"] <= times["queued"]  # the first request loads the model
         moments = [times[name] for name in ("queued", "started", "first_token", "last_token", "ended")]
         assert moments == sorted(moments) and 0 <= moments[0]
         assert moments[-1] <= answered["seconds"] + 0.05

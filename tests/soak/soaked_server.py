@@ -51,6 +51,7 @@ class SoakedServer:
             ACCESS_TOKEN_EXPIRE_MINUTES="1440",
             MAX_RESERVATIONS_PER_ACCOUNT="100000",
             MAX_RESERVED_UNITS_PER_PRODUCT="100000",
+            RESERVATIONS_PER_MINUTE="0",
             CHAT_TOKENS_PER_DAY="0",
             API_KEYS_FILE=str(self.keys_file),
             SESSIONS_TTL_SECONDS="900",
@@ -58,6 +59,7 @@ class SoakedServer:
             MAX_SESSIONS="2000",
             ANONYMOUS_GRACE_SECONDS="5",
             SLOW_READER_SECONDS="20",
+            CACHE_TOKENS="32768",  # 64 MiB: full after minutes, so that what grows then is no cache
             OMP_NUM_THREADS="1",
             OMP_WAIT_POLICY="PASSIVE",
         )

@@ -1,11 +1,14 @@
 """Turns without readers are cancelled after the grace period."""
 
+import asyncio
+import time
 from dataclasses import replace
 
 import pytest
 
 from tests.serving import MovedClock
 from tests.streaming.scripted_source import REQUEST, settle, start_turn
+from tests.streaming.stores.harness import until
 from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.stores.memory import MemoryStore
@@ -61,6 +64,21 @@ async def test_a_turn_waits_for_its_first_reader(clock: MovedClock) -> None:
     clock.move(2)
     sessions.sweep()
     assert script.was_cancelled
+
+
+async def test_while_the_process_pauses_no_reader_can_connect() -> None:
+    sessions = Sessions(SessionLimits(sweep_seconds=0.1))
+    await sessions.open()
+    try:
+        script, *_ = start_turn(sessions, SessionRequest("me", None, "f", resumable=False))
+        await asyncio.to_thread(int)  # the sweeper waits
+        asyncio.get_running_loop().call_soon(time.sleep, 1.8)
+        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.02)
+        assert not script.was_cancelled
+        await until(lambda: script.was_cancelled)
+    finally:
+        await sessions.close()
 
 
 async def test_a_connected_reader_prevents_the_cancellation(clock: MovedClock) -> None:

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Literal
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ from tis.cancellation import Cancelled, race_cancel, race_draining
 from tis.chat.run_spec import Services
 from tis.errors import NotImplementedHere, ServiceError
 from tis.http.admission import ticket_of
+from tis.http.errors import InvalidApiKey
 from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
 from tis.observability.spans import Span, ending
 from tis.openai_api.routes.models import served_model
@@ -61,7 +63,7 @@ class SpeechAnswer:
         if body.stream_format == "sse":
             answer = await self._recorded(model_id, sessions, owner, last_event_id, last_event_id_query)
         else:
-            answer = await self._file(model_id)
+            answer = await self._file(model_id, partial(sessions.is_revoked, owner))
         also = []
         if voices := (await engine.describe(model_id)).voices:
             used = voice_of(body.voice_name, model_id, voices)
@@ -104,7 +106,7 @@ class SpeechAnswer:
         ticket.answer()
         return await recorded.response(session, turn, _no_fold)
 
-    async def _file(self, model_id: str) -> Response:
+    async def _file(self, model_id: str, is_revoked: Callable[[], bool]) -> Response:
         """The first bytes are made before the answer begins: until then an error has a status of its own."""
         engine, work = self._services.engine, sound_span("speech", model_id, "")
 
@@ -133,7 +135,7 @@ class SpeechAnswer:
             work.end(None if is_fault_of_client else fault)
             raise
         ahead = SoundAhead(first, _until_end(parts, work.span), self._ticket, self._audio.slow_reader_seconds)
-        return SoundFile(self._audio.running_files, ahead, MEDIA_TYPES[self._body.response_format])
+        return SoundFile(self._audio.running_files, ahead, MEDIA_TYPES[self._body.response_format], is_revoked)
 
     async def _spec(self, model_id: str) -> SpeechSpec:
         body, engine = self._body, self._services.engine
@@ -161,14 +163,18 @@ class SpeechAnswer:
 class SoundFile(StreamingResponse):
     """An error in its middle breaks the connection off, which clients notice: a file has no place for a reason."""
 
-    def __init__(self, files: RunningFiles, ahead: SoundAhead, media_type: str) -> None:
+    def __init__(
+        self, files: RunningFiles, ahead: SoundAhead, media_type: str, is_revoked: Callable[[], bool] = lambda: False
+    ) -> None:
         headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
         self._pieces = ahead.pieces()
         super().__init__(self._pieces, media_type=media_type, headers=headers)
-        self._files, self._ahead = files, ahead
+        self._files, self._ahead, self._is_revoked = files, ahead, is_revoked
 
     async def stream_response(self, send: Send) -> None:
         async def send_in_time(message: Message) -> None:
+            if self._is_revoked():
+                raise InvalidApiKey("its API key has been revoked")
             await race_cancel(self._ahead.too_slow.wait(), send(message))
 
         try:

@@ -20,7 +20,7 @@ from tis.media.loader import MediaLoader
 from tis.observability.spans import NO_TRACER, Tracer
 
 # It rises when the same records make other events, or mean something else: older runs are interrupted then.
-VERSION = 2
+VERSION = 3
 ForcedCall = dict[str, str | None] | None  # of any tool ({}), of a server's tools, or of one tool
 
 

@@ -16,7 +16,7 @@ class Banner:
     models: Sequence[ModelStatus]
 
     def lines(self) -> list[str]:
-        url = self._url()
+        url = url_of(self.settings)
         main, *others = self.models
         more = f" and {len(others)} more" if others else ""
         return [
@@ -29,13 +29,6 @@ class Banner:
             f"  Market   {self._marketplace()}",
             f"  Open     {url} in a browser: chat, status, docs",
         ]
-
-    def _url(self) -> str:
-        host = self.settings.host
-        if _is_every_interface(host):
-            host = "127.0.0.1"
-        scheme = "https" if self.settings.ssl_certfile else "http"
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.settings.port}"
 
     def _reach(self) -> str:
         return ", and on every interface of this machine" if _is_every_interface(self.settings.host) else ""
@@ -73,6 +66,12 @@ class Banner:
 
 def _is_every_interface(host: str) -> bool:
     return host in ("0.0.0.0", "::")
+
+
+def url_of(settings: Settings) -> str:
+    host = "127.0.0.1" if _is_every_interface(settings.host) else settings.host
+    scheme = "https" if settings.ssl_certfile else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 def _where(model: ModelStatus) -> str:

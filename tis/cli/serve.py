@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from dotenv import dotenv_values
 
 from tis.app import create_app
 from tis.arguments import transport_limits_of
-from tis.cli.banner import Banner
+from tis.cli.banner import Banner, url_of
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.cli.flags import parsed_flags
 from tis.cli.restart import kill_for_a_show
@@ -87,6 +88,8 @@ def prepare_process() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     use_own_process()
     _pass_on_telemetry_variables()
+    # FastAPI ignores this one for the time of a call, which another thread that imports something may undo.
+    warnings.filterwarnings("ignore", message="The 'alias' attribute with value")
 
 
 def _pass_on_telemetry_variables() -> None:
@@ -169,6 +172,8 @@ class Startup:
         self._server, self._app = server, app
         self._end_on_failure()
         self._show_banner_when_ready()
+        if not (self._banner_shown or self.failure):
+            self._say(f"Listening on {url_of(self._settings)} while models are loaded")
 
     def progress(self, model_id: str, stage: str, share: float | None) -> None:
         if self._terminal:
@@ -198,6 +203,12 @@ class Startup:
             self._end_on_failure()
         else:
             self._log.failed(model_id, reason, pause_seconds)
+
+    def _say(self, line: str) -> None:
+        if self._terminal:
+            self._terminal.print(line)
+        else:
+            log.info("%s", line)
 
     def _end_on_failure(self) -> None:
         if self.failure and self._server:

@@ -40,6 +40,7 @@ def findings_of_machine(*, threads_are_set: bool, with_torch: bool = True) -> It
     """
     yield from _versions()
     yield from _processor(cpu_flags(), available_cores(), os.cpu_count() or 1)
+    yield from crowd(load_average(), os.cpu_count() or 1)
     if not threads_are_set:
         yield from _threads(container_cores(), os.cpu_count() or 1)
     yield from _kernels(with_torch=with_torch)
@@ -114,6 +115,17 @@ def _processor(flags: frozenset[str] | None, cores: float, of_machine: int) -> I
         yield Finding("cores", "slow", f"{text}: model and server share one", "one_core", counts)
     else:
         yield Finding("cores", "ok", text, "cores", counts)
+
+
+def load_average() -> float | None:
+    """Programs that computed or waited for it, of the whole machine, in the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def crowd(load: float | None, of_machine: int) -> Iterator[Finding]:
+    if load and load > 1.5 * of_machine:
+        text = f"{load:.0f} threads want the {of_machine} cores of this machine: all of them wait for each other"
+        yield Finding("cores", "slow", text, "crowded", {"load": f"{load:.0f}", "of": of_machine})
 
 
 def _threads(quota: float | None, of_machine: int) -> Iterator[Finding]:

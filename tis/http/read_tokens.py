@@ -53,7 +53,7 @@ class ReadTokens:
         issued_at, number, signature = int(match[1]), int(match[2]), match[3]
         # A signature takes 10 µs, and there may be 1000 owners: it is made only for those who have such a session.
         having: list[tuple[str, Session | None]] = [
-            (owner, found) for owner in owners if (found := self._sessions.peek(owner, session_id))
+            (owner, found) for owner in owners if (found := self._sessions.peek(owner, session_id, of_any_kind=True))
         ]
         # One is made where nobody has it, and all where several do: the time taken tells a stranger nothing.
         result: str | None = None

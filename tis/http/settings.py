@@ -85,6 +85,12 @@ class AccessSettings(BaseModel):
     header_timeout_seconds: float = Field(
         20, gt=0, description="how long the headers of a request may take to arrive; then a 408"
     )
+    keep_alive_seconds: float = Field(
+        75,
+        gt=0,
+        description="how long a connection may be idle between two requests; longer than proxies keep theirs, which "
+        "is often 60: else they send into one that closes",
+    )
     body_timeout_seconds: float = Field(
         30,
         gt=0,

@@ -1,29 +1,35 @@
-"""Logs the progress of loading a model: a line for each stage, and one for every 5 % of a stage."""
+"""Logs the progress of loading a model: a line for each stage, and for every 5 % of a slow one."""
 
 import logging
+import time
+from collections.abc import Callable
 
 log = logging.getLogger("tis.engine")
 
 _STEP_PERCENT = 5
+_MIN_SECONDS = 1.0  # between two lines of a stage
 
 
 class LoadSteps:
     """Says which progress is worth a line."""
 
-    def __init__(self) -> None:
-        self._shown: dict[str, tuple[str, int]] = {}  # model id -> the stage and step that was shown last
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._shown: dict[str, tuple[str, int, float]] = {}  # model id -> stage, step and time of its last line
+        self._clock = clock
 
     def line(self, model_id: str, stage: str, share: float | None) -> str | None:
         step = 0 if share is None else int(share * 100) // _STEP_PERCENT
-        if self._shown.get(model_id) == (stage, step):
+        last_stage, last_step, shown_at = self._shown.get(model_id, ("", 0, 0.0))
+        is_early = self._clock() < shown_at + _MIN_SECONDS and share != 1
+        if stage == last_stage and (step == last_step or is_early):
             return None
-        self._shown[model_id] = (stage, step)
+        self._shown[model_id] = (stage, step, self._clock())
         return f"{model_id}: {stage}" if share is None else f"{model_id}: {stage}, {step * _STEP_PERCENT} %"
 
 
 class LoadLog:
-    def __init__(self) -> None:
-        self._steps = LoadSteps()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._steps = LoadSteps(clock)
 
     def progress(self, model_id: str, stage: str, share: float | None) -> None:
         if line := self._steps.line(model_id, stage, share):

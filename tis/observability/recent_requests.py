@@ -22,7 +22,7 @@ class RecentRequest:
     seconds: float
 
     def to_json(self, *, with_key: bool) -> dict[str, Any]:
-        """Times are seconds since the request arrived, null for what did not happen."""
+        """Times are seconds since the request arrived, null for what did not happen; `loading` is a duration."""
         facts, line = self.facts, self.line
         return {
             "id": line["id"],
@@ -35,6 +35,7 @@ class RecentRequest:
             "finish": facts.finish,
             "error": facts.error_code,
             "seconds": round(self.seconds, 4),
+            "loading": round(facts.loading_seconds, 4),
             "prompt_tokens": facts.prompt_tokens,
             "cached_tokens": facts.cached_tokens,
             "completion_tokens": facts.completion_tokens,

@@ -36,6 +36,7 @@ class RequestFacts:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    loading_seconds: float = 0.0  # that it waited for a model to be loaded
     began_at: float = field(default_factory=time.monotonic)
     rounds: list[RoundTimes] = field(default_factory=list)
 

@@ -64,13 +64,18 @@ class RequestLogMiddleware:
             HTTP_SECONDS.labels(line["route"]).observe(seconds)
             if self._recent is not None:
                 self._recent.add(line, facts, scope.get("state", {}).get("owner"), seconds)
-            level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
+            level = logging.DEBUG if scope["path"] in PROBES or _is_file_of_a_page(scope, status) else logging.INFO
             if log.isEnabledFor(level):
                 log.log(level, "%s", as_text(line), extra={LINE: line})
 
 
 def accepted_or_new_id(client_id: str | None) -> str:
     return client_id if client_id and _ACCEPTED_ID.fullmatch(client_id) else f"req-{uuid.uuid4().hex}"
+
+
+def _is_file_of_a_page(scope: Scope, status: int) -> bool:
+    """A page has a hundred of them."""
+    return bool(scope["path"].startswith("/pages/")) and scope["method"] == "GET" and status < 400
 
 
 LINE = "request"  # the attribute of a log record that has the fields of the line

@@ -46,5 +46,5 @@ class PageFiles:
 
 def _read_and_compress() -> WebFiles:
     files = read_web_files()
-    files.compress()
+    files.compress_first()
     return files

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from tis.pages.page_files import PageFiles
 from tis.pages.web_files import WebFile
@@ -51,6 +52,8 @@ async def asset(
     file = files.get(path)
     if file is None or path.endswith(".html"):
         raise HTTPException(404)
+    if not file.is_compressed:
+        await run_in_threadpool(lambda: file.compressed)
     headers = _FOR_EVER if digest == files.digest else {"Cache-Control": "no-cache", **_NO_SNIFFING}
     return _file_response(request, file, headers)
 

@@ -24,6 +24,7 @@ _MEDIA_TYPES = {
 }
 # Not `import(...)`, which a page loads when it needs it.
 _IMPORT = re.compile(r"""\b(?:from|import)\s*["'](\.[^"']+)["']""")
+_ASSET = re.compile(r"""(?:src|href)="pages/\w+/([^"]+)\"""")
 _MAX_FILES = 1000
 
 
@@ -43,6 +44,10 @@ class WebFile:
         small = gzip.compress(self.body, 9, mtime=0)
         return small if len(small) < len(self.body) * 0.9 else None
 
+    @property
+    def is_compressed(self) -> bool:
+        return "compressed" in self.__dict__
+
 
 class WebFiles:
     """All files of a folder, in memory."""
@@ -52,9 +57,12 @@ class WebFiles:
         contents = "".join(f"{path} {hashlib.sha256(files[path].body).hexdigest()}\n" for path in sorted(files))
         self.digest = hashlib.sha256(contents.encode()).hexdigest()[:16]
 
-    def compress(self) -> None:
-        for file in self._files.values():
-            file.compressed  # noqa: B018
+    def compress_first(self) -> None:
+        """What the pages load at once. The rest (formulas, languages of code) is a hundred milliseconds of work."""
+        for name in [path for path in self._files if path.endswith(".html")]:
+            for path in _ASSET.findall(self.page(name).decode()):
+                if path in self._files:
+                    self._files[path].compressed  # noqa: B018
 
     def get(self, path: str) -> WebFile | None:
         return self._files.get(path)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ _log = logging.getLogger("tis.store")
 
 # Thousands of sessions live for days. Checking all of them every second would block the event loop.
 _MAX_IDLE_PER_SWEEP = 500
+_PAUSE_SECONDS = 0.5  # of the process; a sweep that is so late follows one
 _MAX_TOMBSTONES = 4096  # ids of evicted sessions: a client that comes back to one gets 410 instead of 404
 
 
@@ -64,7 +66,7 @@ class Sessions:
         # For sessions that cannot be resumed, and those that the store rejects.
         self._memory_store = MemoryStore(self._store.now)
         self._resume_source = resume_source
-        self._is_revoked = is_revoked
+        self.is_revoked = is_revoked
         self._sessions: dict[SessionKey, Session] = {}
         self._stream_queue, self._retained_queue = EvictionQueue(), EvictionQueue()
         self._active: dict[SessionKey, Session] = {}  # every sweep checks all of them
@@ -155,10 +157,10 @@ class Sessions:
             raise SessionExpired(f"Session {session_id!r} is over and no longer kept.", param="session_id")
         raise SessionNotFound(f"There is no session {session_id!r}.", param="session_id")
 
-    def peek(self, owner: str, session_id: str) -> Session | None:
+    def peek(self, owner: str, session_id: str, *, of_any_kind: bool = False) -> Session | None:
         """A recorded stream, which does not count as used by this."""
         session = self._sessions.get(SessionKey(owner, session_id))
-        return session if session and not session.kind else None
+        return session if session and (of_any_kind or not session.kind) else None
 
     def find_turn(self, request: SessionRequest) -> tuple[Session, Turn] | None:
         """Returns the turn that already answers this request, if there is one."""
@@ -250,11 +252,15 @@ class Sessions:
                     await asyncio.wait(recorders)
                 await self._store.flush()
 
-    def sweep(self) -> None:
-        """Checks the store, then sessions. An error in one must not stop the sweep of the others."""
+    def sweep(self, *, is_late: bool = False) -> None:
+        """Checks the store, then sessions. An error in one must not stop the sweep of the others.
+
+        Late is one that follows a pause of the whole process. Clients could not connect meanwhile, so nothing is
+        cancelled for want of a reader; the next sweep may do it.
+        """
         _log_failure(self._store.tick, "the store could not be checked")
         for session in [*self._active.values(), *self._next_idle()]:
-            _log_failure(partial(self._sweep_session, session), "a session could not be swept", session.id)
+            _log_failure(partial(self._sweep_session, session, is_late), "a session could not be swept", session.id)
         if not self._idle:  # once per round over all sessions: counting bytes takes as long as a round
             _log_failure(self._bound_memory, "memory could not be freed")
         _log_failure(self._make_room_in_store, "the store could not be bounded")
@@ -267,10 +273,11 @@ class Sessions:
         del self._idle[-_MAX_IDLE_PER_SWEEP:]
         return [session for session in some if self._sessions.get(session.recording.key) is session]
 
-    def _sweep_session(self, session: Session) -> None:
-        if session.is_running and self._is_revoked(session.owner):
+    def _sweep_session(self, session: Session, is_late: bool) -> None:
+        if session.is_running and self.is_revoked(session.owner):
             session.latest.cancel()
-        session.cancel_without_reader()
+        if not is_late:
+            session.cancel_without_reader()
         for reader in session.recording.readers:
             reader.wake_if_idle(self._limits.heartbeat_seconds)
         if not session.is_evictable:
@@ -419,8 +426,9 @@ class Sessions:
     async def _sweep_forever(self) -> None:
         with suppress(asyncio.CancelledError):
             while True:
+                due = time.monotonic() + self._limits.sweep_seconds
                 await asyncio.sleep(self._limits.sweep_seconds)
-                self.sweep()
+                self.sweep(is_late=time.monotonic() > due + _PAUSE_SECONDS)
 
 
 def _log_failure(check: Callable[[], None], message: str, session_id: str = "-") -> None:

@@ -1,11 +1,21 @@
 /** Reads server-sent events of a response: `for await (const { id, event, data } of eventsOf(response))`. */
 
+import { t } from "./words.js";
+
+/** The connection broke while it was read: a fault of the network, not of this page. */
+export class ConnectionLost extends Error {
+  constructor() {
+    super(t("server.unreachable"));
+    this.name = "ConnectionLost";
+  }
+}
+
 export async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await reader.read().catch(lost);
       if (done) return;
       rest += value;
       if (!rest.includes("\n")) continue;
@@ -19,6 +29,11 @@ export async function* eventsOf(response) {
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+/** Browsers say TypeError when the network fails. */
+function lost(fault) {
+  throw fault instanceof TypeError ? new ConnectionLost() : fault;
 }
 
 function eventOf(block) {

@@ -22,6 +22,17 @@ export function t(name, values = {}) {
   return message.replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? `{${key}}`));
 }
 
+/** A message with `{number}` in it; "NAME.one" has what stands for one where a language has a form for that. */
+export function counted(name, number, values = {}) {
+  const form = formats.value.plural.select(number) === "one" && has(`${name}.one`) ? `${name}.one` : name;
+  return t(form, { number: formatNumber(number), ...values });
+}
+
+/** The message of a code of the server, or `otherwise` for one that a newer server may send. */
+export function wordOr(name, otherwise, values) {
+  return has(name) ? t(name, values) : otherwise;
+}
+
 /** Whether there is such a message, as for codes that a newer server may send. */
 export function has(name) {
   return name in MESSAGES.en;
@@ -29,6 +40,7 @@ export function has(name) {
 
 const formats = computed(() => ({
   short: new Intl.NumberFormat(language.value, { notation: "compact", maximumFractionDigits: 1 }),
+  plural: new Intl.PluralRules(language.value),
   time: new Intl.DateTimeFormat(language.value, { hour: "2-digit", minute: "2-digit" }),
   day: new Intl.DateTimeFormat(language.value, { day: "numeric", month: "long", year: "numeric" }),
 }));

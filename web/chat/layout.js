@@ -1,27 +1,34 @@
 /** The frame of the chat: conversations at the side, the thread in the middle, the composer below it. */
 
-import { Button, Icon, Note } from "../design/components.js";
+import { later } from "../app/later.js";
+import { Button, Icon, Note, toast } from "../design/components.js";
 import { TopBar } from "../design/shell.js";
 import { KillButton } from "./kill_button.js";
 import { readChoice, writeChoice } from "../app/choices.js";
 import { computed, html, signal, useEffect, useState } from "../app/view.js";
 import { t } from "../app/words.js";
 import { goTo, place } from "./conversations/address.js";
-import { said, send, stop } from "./answers/answering.js";
+import { send, stop } from "./answers/answering.js";
+import { said } from "./answers/said.js";
 import { isRunning } from "./answers/run_answer.js";
 import { Composer } from "./composer/composer.js";
 import { areMessagesLoaded, changeConversation, current, isLoaded, messageOf, messageSignal, path } from "./conversations/conversations.js";
 import { EmptyState } from "./empty.js";
 import { onShortcut } from "./shortcuts.js";
 import { ModelPicker } from "./models/model_picker.js";
-import { SettingsDrawer } from "./settings/settings_drawer.js";
 import { ConversationMenu, DeleteDialog, RenameDialog } from "./sidebar/conversation_menu.js";
 import { EnlargedPicture } from "./markdown/enlarged_picture.js";
 import { openFromServer } from "./sidebar/server_copy.js";
 import { ShareDialog } from "./answers/share.js";
 import { Sidebar, SidebarDrawer } from "./sidebar/sidebar.js";
+import { StorageNote } from "./storage_note.js";
 import { Thread } from "./thread/thread.js";
 import { Watch } from "./thread/watch.js";
+
+const SettingsDrawer = later(async () => (await import("./settings/settings_drawer.js")).SettingsDrawer, () => {
+  settingsOpen.value = false;
+  toast(t("server.unreachable"), "wifi-off");
+});
 
 const isNarrow = matchMedia("(max-width: 56rem)");
 const narrow = signal(isNarrow.matches);
@@ -95,9 +102,7 @@ function changeSettings(change) {
   changeConversation(conversation.id, { settings: { ...conversation.settings, ...settings } });
 }
 
-/** `settings` are those that an example needs. */
-function sendHere({ settings, ...message }) {
-  if (settings) changeSettings(settings);
+function sendHere(message) {
   return send(current.peek(), path.peek().at(-1) ?? null, message);
 }
 
@@ -108,7 +113,7 @@ function Content({ conversation }) {
   if (!areMessagesLoaded.value) return html`<div class="grow"></div>`;
   const isEmpty = !path.value.length;
   return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} conversation=${conversation} onSend=${sendHere} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
-    <div class="chat-bottom"><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${sendHere} onStop=${stopRunning} /></div>`;
+    <div class="chat-bottom"><${StorageNote} conversation=${conversation} /><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${sendHere} onStop=${stopRunning} /></div>`;
 }
 
 /** The last answer that is shown, while it runs. A computed value: the frame is not drawn with each token. */
@@ -134,7 +139,8 @@ function OpenFromServer({ serverId }) {
     : html`<p class="soft" role="status"><${Icon} name="loader-circle" spin /> ${t("chat.server.opening")}</p>`}</div>`;
 }
 
-const ANNOUNCED = { running: "chat.said.running", done: "chat.said.done", stopped: "chat.said.stopped", failed: "chat.said.failed" };
+const ANNOUNCED = { running: "chat.said.running", done: "chat.said.done", stopped: "chat.said.stopped", failed: "chat.said.failed",
+  reconnecting: "chat.said.reconnecting", busy: "chat.said.busy", resumed: "chat.said.resumed" };
 
 function Announcements() {
   return html`<div class="visually-hidden" role="status">${ANNOUNCED[said.value] ? t(ANNOUNCED[said.value]) : ""}</div>`;

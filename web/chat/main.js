@@ -7,13 +7,12 @@ import { toast } from "../design/components.js";
 import { resumeRunning } from "./answers/answering.js";
 import { ChatPage } from "./layout.js";
 import { refresh } from "./sidebar/server_copy.js";
-import { storesInMemory } from "./conversations/storage.js";
-import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, tree } from "./conversations/conversations.js";
+import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, shownDeleted, tree } from "./conversations/conversations.js";
 
 render(html`<${ChatPage} /><${Overlays} />`, document.getElementById("app"));
 
 await loadConversations();
-if (storesInMemory()) toast(t("chat.storage.none"), "triangle-alert");
+shownDeleted.add(() => toast(t("chat.deleted_elsewhere"), "trash-2"));
 
 effect(() => {
   if (isLoaded.value && current.value) untracked(loadMessages);

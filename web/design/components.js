@@ -122,8 +122,16 @@ export function toast(message, icon = "check") {
   setTimeout(() => { toasts.value = toasts.value.filter((other) => other !== one); }, TOAST_MILLISECONDS);
 }
 
+/** A popover: it stands above dialogs, too, and is opened anew so that it stands above the newest. */
 export function Toasts() {
-  return html`<div class="toasts" role="status">${toasts.value.map((one) => html`<div class="toast"><${Icon} name=${one.icon} />${one.message}</div>`)}</div>`;
+  const ref = useRef(null);
+  const shown = toasts.value;
+  useEffect(() => {
+    if (ref.current.matches(":popover-open")) ref.current.hidePopover();
+    if (shown.length) ref.current.showPopover();
+  }, [shown]);
+  return html`<div class="visually-hidden" role="status">${shown.map((one) => one.message).join(" ")}</div>
+    <div class="toasts" popover="manual" ref=${ref} aria-hidden="true">${shown.map((one) => html`<div class="toast" key=${one}><${Icon} name=${one.icon} />${one.message}</div>`)}</div>`;
 }
 
 /** Copies text, and says so. */

@@ -12,6 +12,9 @@ const PAGES = [
   { path: "status", icon: "activity", label: "page.status" },
   { path: "docs", icon: "book-open", label: "page.docs" },
 ];
+const narrowest = matchMedia("(max-width: 30rem)");
+const isNarrowest = signal(narrowest.matches);
+narrowest.addEventListener("change", () => { isNarrowest.value = narrowest.matches; });
 const THEME_ICONS = { system: "monitor", light: "sun", dark: "moon" };
 
 /** `start` and `end` are what a page adds to the bar. */
@@ -23,15 +26,17 @@ export function TopBar({ current, start, end }) {
       aria-current=${page.path === current ? "page" : undefined} aria-label=${t(page.label)}><${Icon} name=${page.icon} /><span>${t(page.label)}</span></a>`)}</nav>
     <div class="grow"></div>
     ${end}
-    <${Preferences} />
+    <${Preferences} current=${current} />
   </header>`;
 }
 
-function Preferences() {
+function Preferences({ current }) {
+  const others = isNarrowest.value ? PAGES.filter((page) => page.path !== current) : [];
+  const pages = others.map((page) => ({ icon: page.icon, label: t(page.label), onSelect: () => location.assign(addressOf(page.path)) }));
   const themes = THEMES.map((name) => ({ icon: THEME_ICONS[name], label: t(`theme.${name}`), checked: theme.value === name, onSelect: () => setTheme(name) }));
   const languages = Object.entries(LANGUAGES).map(([code, label]) => ({ icon: "languages", label, checked: language.value === code, onSelect: () => setLanguage(code) }));
   const forget = hasKey("api") || hasKey("admin") ? [{ icon: "key", label: t("key.forget"), onSelect: forgetKeys }] : [];
-  return html`<${Menu} icon=${THEME_ICONS[theme.value]} label=${t("preferences")} items=${[...themes, ...languages, ...forget]} end />`;
+  return html`<${Menu} icon=${THEME_ICONS[theme.value]} label=${t(pages.length ? "preferences.pages" : "preferences")} items=${[...pages, ...themes, ...languages, ...forget]} end />`;
 }
 
 function KeyDialog() {

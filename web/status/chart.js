@@ -4,18 +4,21 @@ import { html, useEffect, useRef, useState } from "../app/view.js";
 import { theme } from "../app/theme.js";
 import { formatTime, language, t } from "../app/words.js";
 import { Button } from "../design/components.js";
+import { drawSpreads } from "./spread.js";
 
 const TABLE_ROWS = 15;
 const SPANS = [1, 2, 5, 15]; // minutes
 const SYNC = "status";
+const HALF_LABEL = 34; // pixels
 let loading = null;
 
-/** `series`: `{ key, label, colour (of --series-N), fill, step }`; `format` writes a value; `top` is the least upper end. */
-export function Chart({ name, title, about, series, format, points, minutes, top = 0, most, steps }) {
+/** `series`: `{ key, label, colour (of --series-N), fill, step }`; `format` writes a value; `top` is the least upper end; `spread` the key of a histogram. */
+export function Chart({ name, title, about, series, spread, format, points, minutes, top = 0, most, steps }) {
   const box = useRef(null);
   const [plot, setPlot] = useState(null);
   const [cursor, setCursor] = useState(null);
   const [asTable, setAsTable] = useState(false);
+  const spreads = useRef([]);
   const shown = points.filter((point) => point.at >= (points.at(-1)?.at ?? 0) - minutes * 60_000);
 
   useEffect(() => {
@@ -28,7 +31,7 @@ export function Chart({ name, title, about, series, format, points, minutes, top
       loading ??= import("../vendor/uplot.js");
       const { default: UPlot } = await loading;
       if (isGone || !box.current) return; // an effect ends after its element is gone
-      made = makePlot(UPlot, box.current, { series, format, top, most, steps, onCursor: setCursor });
+      made = makePlot(UPlot, box.current, { series, format, top, most, steps, onCursor: setCursor, spreads: spread && spreads });
       setPlot(made);
     });
     watch.observe(box.current);
@@ -49,6 +52,7 @@ export function Chart({ name, title, about, series, format, points, minutes, top
     // While the page is young the chart shows less time, so that there is something to see.
     const elapsed = (end - (shown[0]?.at ?? 0) / 1000) / 60;
     const span = SPANS.find((one) => one >= elapsed && one <= minutes) ?? minutes;
+    spreads.current = shown.map((one) => one[spread]);
     plot.setData([shown.map((point) => point.at / 1000), ...series.map((one) => shown.map((point) => point[one.key] ?? null))], false);
     plot.setScale("x", { min: end - span * 60, max: end });
   }, [plot, points, minutes]);
@@ -60,7 +64,8 @@ export function Chart({ name, title, about, series, format, points, minutes, top
     <figcaption class="chart-head"><h3 class="grow" title=${about}>${title}</h3>
       <${Button} small kind="quiet" icon=${asTable ? "activity" : "table"} aria-pressed=${asTable} label=${t(asTable ? "status.as.chart" : "status.as.table", { title })} onClick=${() => setAsTable(!asTable)} /></figcaption>
     <div class="legend">${values.map((one) => html`<div class="legend-item"><span class="swatch-line series-${one.colour}" aria-hidden="true"></span>
-      <span class="legend-label">${t(one.label)}</span><span class="legend-value numbers" data-value=${one.key}>${one.text}</span></div>`)}</div>
+      <span class="legend-label">${t(one.label)}</span><span class="legend-value numbers" data-value=${one.key}>${one.text}</span></div>`)}
+      ${spread && html`<div class="legend-item" title=${t("status.spread.about")}><span class="swatch-area series-2" aria-hidden="true"></span><span class="legend-label">${t("status.spread")}</span></div>`}</div>
     ${asTable ? html`<${Table} title=${title} series=${series} format=${format} points=${shown} />`
       : html`<div class="canvas" ref=${box} role="img" aria-label=${summary}></div>`}
   </figure>`;
@@ -94,7 +99,7 @@ function useSystemTheme() {
   return isDark;
 }
 
-function makePlot(UPlot, box, { series, format, top, most, steps, onCursor }) {
+function makePlot(UPlot, box, { series, format, top, most, steps, onCursor, spreads }) {
   const colour = colours(box);
   const font = `11px ${getComputedStyle(box).fontFamily}`;
   const axis = { stroke: colour("--ink-faint"), font, ticks: { show: false }, grid: { stroke: colour("--line"), width: 1 }, gap: 4 };
@@ -107,7 +112,7 @@ function makePlot(UPlot, box, { series, format, top, most, steps, onCursor }) {
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, sync: { key: SYNC }, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, most ?? Math.max(top, niceTop(high ?? 0, steps))] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, space: 76, values: (self, ticks) => ticks.map((tick) => (self.scales.x.max - self.scales.x.min < 150 ? clock : formatTime)(tick * 1000)), incrs: [15, 30, 60, 120, 300, 600] },
+      { ...axis, grid: { show: false }, size: 22, space: 76, values: timeLabels, incrs: [15, 30, 60, 120, 300, 600] },
       { ...axis, size: 52, space: 34, incrs: steps, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : format(tick))) },
     ],
     series: [{}, ...series.map((one) => ({
@@ -116,8 +121,19 @@ function makePlot(UPlot, box, { series, format, top, most, steps, onCursor }) {
       dash: one.dash ? [5, 4] : undefined,
       paths: one.step ? UPlot.paths.stepped({ align: 1 }) : undefined,
     }))],
-    hooks: { setCursor: [(self) => onCursor(self.cursor.idx ?? null)] },
+    hooks: {
+      setCursor: [(self) => onCursor(self.cursor.idx ?? null)],
+      drawAxes: spreads ? [(self) => drawSpreads(self, spreads.current, colour("--series-2"))] : [],
+    },
   }, [[], ...series.map(() => [])], box);
+}
+
+/** A label that the right edge would cut is left out. */
+function timeLabels(self, ticks) {
+  const { min, max } = self.scales.x;
+  const write = max - min < 150 ? clock : formatTime;
+  const room = ((max - min) * HALF_LABEL) / (self.bbox.width / devicePixelRatio);
+  return ticks.map((tick) => (max - tick < room ? "" : write(tick * 1000)));
 }
 
 function niceTop(value, steps) {

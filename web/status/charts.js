@@ -14,12 +14,12 @@ const minutes = signal(RANGES.includes(chosen) ? chosen : 5);
 const CHARTS = [
   { name: "tokens", format: amount, top: 1, series: [{ key: "generated", label: "status.generated", colour: 1, fill: true }] },
   { name: "requests", format: whole, top: 2, series: [{ key: "running", label: "status.running", colour: 3, step: true, fill: true }, { key: "waiting", label: "status.waiting", colour: 4, step: true }] },
-  { name: "first", format: duration, top: 0.02, series: [{ key: "first50", label: "status.p50", colour: 2, fill: true }, { key: "first95", label: "status.p95", colour: 5, dash: true }] },
-  { name: "gap", format: duration, top: 0.005, series: [{ key: "gap50", label: "status.p50", colour: 2, fill: true }, { key: "gap95", label: "status.p95", colour: 5, dash: true }] },
+  { name: "first", format: duration, top: 0.02, spread: "firstSpread", series: [{ key: "first50", label: "status.p50", colour: 2 }, { key: "first95", label: "status.p95", colour: 5, dash: true }] },
+  { name: "gap", format: duration, top: 0.005, spread: "gapSpread", series: [{ key: "gap50", label: "status.p50", colour: 2 }, { key: "gap95", label: "status.p95", colour: 5, dash: true }] },
   { name: "prompts", format: amount, top: 1, series: [{ key: "prompt", label: "status.prompt", colour: 5, fill: true }] },
   { name: "cache", format: percent, most: 1, series: [{ key: "cache", label: "status.cache.use", colour: 1, fill: true }, { key: "hits", label: "status.cache.hits", colour: 3 }] },
   { name: "lookup", format: percent, most: 1, series: [{ key: "guessed", label: "status.guessed", colour: 3, fill: true }, { key: "accepted", label: "status.accepted", colour: 5 }] },
-  { name: "pauses", format: duration, top: 0.005, series: [{ key: "pause50", label: "status.p50", colour: 2, fill: true }, { key: "pause99", label: "status.p99", colour: 4, dash: true }] },
+  { name: "pauses", format: duration, top: 0.005, spread: "pauseSpread", series: [{ key: "pause50", label: "status.p50", colour: 2 }, { key: "pause99", label: "status.p99", colour: 4, dash: true }] },
   { name: "memory", format: memory, top: 2 ** 20, steps: Array.from({ length: 30 }, (_, power) => 2 ** (power + 18)), series: [{ key: "memory", label: "status.process", colour: 5, fill: true }, { key: "models", label: "status.models", colour: 1 }] },
 ];
 

@@ -1,7 +1,7 @@
 /** Streams and their store, the parts around the models, refusals, and who uses what. */
 
 import { html } from "../app/view.js";
-import { formatDay, formatTime, has, t } from "../app/words.js";
+import { formatDay, formatTime, t, wordOr } from "../app/words.js";
 import { Badge, Meter } from "../design/components.js";
 import { Facts, Part } from "./part.js";
 import { duration, NONE, whole } from "./format.js";
@@ -66,7 +66,7 @@ export function Refusals() {
   if (!seen) return null;
   const http = rowsOf(seen, "tis_http_requests_total", (labels) => labels.status >= "400" && !PROBES.includes(labels.route) && `${labels.status} · ${labels.route === "(none)" ? t("status.unrouted") : labels.route}`);
   const room = rowsOf(seen, "tis_admission_rejections_total", (labels) => t(`status.wait.${labels.reason}`));
-  const media = rowsOf(seen, "tis_media_rejected_total", (labels) => labels.reason);
+  const media = rowsOf(seen, "tis_media_rejected_total", (labels) => wordOr(`status.media.${labels.reason}`, labels.reason));
   const transport = rowsOf(seen, "tis_transport_refusals_total", (labels) => wordOr(`status.transport.${labels.reason}`, labels.reason));
   const keys = rowsOf(seen, "tis_key_refused_total", (labels) => labels.key);
   const groups = [["http", http], ["room", room], ["media", media], ["transport", transport], ["keys", keys]].filter(([, rows]) => rows.length);
@@ -109,10 +109,6 @@ export function Machine() {
     ${!machine ? html`<p class="soft">${t("status.machine.unseen")}</p>` : html`<ul class="findings">${found.map((one, at) => html`<li key=${at} class=${one.verdict}><${Badge} kind=${{ ok: "good", slow: "warn", bad: "bad" }[one.verdict]}>${t(`status.verdict.${one.verdict}`)}<//>
       <span class="about">${wordOr(`status.about.${one.about}`, one.about)}</span><span class="finding">${wordOr(`status.found.${one.code}`, one.text, one.values)}</span></li>`)}</ul>`}
   <//>`;
-}
-
-function wordOr(name, otherwise, values) {
-  return has(name) ? t(name, values) : otherwise;
 }
 
 /** `[[label, value]]` of a counter, the largest first, without zeros; `labelOf` may give false to leave one out. */

@@ -1,6 +1,6 @@
 /** What the charts show: a point for each look, fifteen minutes of them, and the looks of the last minute. */
 
-import { bucketsBetween, quantile, rateBetween } from "./quantiles.js";
+import { bucketsBetween, quantile, rateBetween, spreadOf } from "./quantiles.js";
 
 export const EVERY_MS = 2000;
 export const KEPT_MINUTES = 15;
@@ -56,19 +56,20 @@ function pointOf(look, before, windowed) {
     const whole = look.value(of) - windowed.value(of);
     return whole > 0 ? Math.max(0, look.value(part) - windowed.value(part)) / whole : null;
   };
-  const percentiles = (name, ...shares) => {
+  /** Two percentiles, and all that there is. */
+  const histogram = (name, ...shares) => {
     const buckets = windowed && windowed !== look ? bucketsBetween(windowed, look, name) : [];
-    return shares.map((one) => quantile(buckets, one));
+    return [...shares.map((one) => quantile(buckets, one)), spreadOf(buckets)];
   };
-  const [first50, first95] = percentiles("tis_time_to_first_token_seconds", 0.5, 0.95);
-  const [gap50, gap95] = percentiles("tis_inter_token_latency_seconds", 0.5, 0.95);
-  const [pause50, pause99] = percentiles("tis_event_loop_lag_seconds", 0.5, 0.99);
+  const [first50, first95, firstSpread] = histogram("tis_time_to_first_token_seconds", 0.5, 0.95);
+  const [gap50, gap95, gapSpread] = histogram("tis_inter_token_latency_seconds", 0.5, 0.95);
+  const [pause50, pause99, pauseSpread] = histogram("tis_event_loop_lag_seconds", 0.5, 0.99);
   const caches = look.by("tis_kv_cache_usage_perc", "model_name");
   return {
     at: look.at,
     generated: rate("tis_generation_tokens_total"),
     prompt: rate("tis_prompt_tokens_total"),
-    first50, first95, gap50, gap95, pause50, pause99,
+    first50, first95, firstSpread, gap50, gap95, gapSpread, pause50, pause99, pauseSpread,
     running: look.value("tis_num_requests_running"),
     waiting: look.value("tis_num_requests_waiting_by_reason"),
     cache: caches.length ? caches[0][1] : null,

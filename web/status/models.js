@@ -12,11 +12,19 @@ import { rateBetween } from "./quantiles.js";
 const STATES = { ready: "good", loading: "info", unloading: "info", unloaded: "", failed: "bad", dead: "bad" };
 const BUSY = ["loading", "unloading"];
 
+/** The stages of a load as the server calls them; a newer one may have others. */
+const STAGES = {
+  "asking the hub": "hub", "looking for its files": "files", downloading: "download", "importing torch and transformers": "libraries",
+  "reading the tokenizer": "tokenizer", "reading the weights": "weights", "preparing the weights": "processor", starting: "starting", "warming up": "warm",
+};
+
 /** What this page loads or unloads: by id, `{ stage, progress }`, or `{ error }`. */
 const actions = signal({});
 const leaving = signal(null);
 let before = null;
 let rates = {};
+
+const stageOf = (stage) => t(stage ? `status.stage.${STAGES[stage] ?? "processor"}` : "status.load.begins");
 
 export function Models() {
   const known = new Map((answers.value["v1/models"]?.data ?? []).map((model) => [model.id, model]));
@@ -52,7 +60,7 @@ function Model({ id, known, status }) {
     <p class="capabilities">${(known?.capabilities ?? []).map((name) => html`<span class="chip">${t(`status.can.${name}`)}</span>`)}
       ${known?.max_model_len ? html`<span class="chip numbers">${t("status.context", { tokens: formatShort(known.max_model_len) })}</span>` : ""}</p>
     ${isBusy && state !== "unloading" && html`<div class=${progress === null ? "loading unknown" : "loading"}><${Meter} value=${progress ?? 0} label=${t("status.load.progress", { model: id })} />
-      <span class="soft small numbers">${[action?.stage ?? status?.stage ?? t("status.load.begins"), progress === null ? "" : percent(progress)].filter(Boolean).join(" · ")}</span></div>`}
+      <span class="soft small numbers">${[action?.stage ?? stageOf(status?.stage), progress === null ? "" : percent(progress)].filter(Boolean).join(" · ")}</span></div>`}
     ${status?.error && html`<${Note} kind="bad">${status.error}<//>`}
     ${action?.error && html`<${Note} kind="warn" role="alert"><div class="row"><span class="grow">${action.error}</span><${Button} small kind="quiet" icon="x" label=${t("close")} onClick=${() => set(id, null)} /></div><//>`}
     <${Facts} facts=${facts} />

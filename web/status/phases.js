@@ -1,6 +1,6 @@
 /** Where the time of a request went: its phases, from the times of GET /v1/requests/recent. */
 
-export const KINDS = ["prepare", "queue", "prefill", "decode", "compute", "call", "send"];
+export const KINDS = ["prepare", "load", "queue", "prefill", "decode", "compute", "call", "send"];
 
 /** The phases of one round of the model: `[{ kind, from, to }]`, in seconds since the request arrived. */
 export function phasesOfRound(round, until) {
@@ -22,7 +22,7 @@ export function phasesOf(request) {
   const found = [];
   let at = 0;
   for (const round of request.rounds) {
-    if (round.queued > at) found.push({ kind: at === 0 ? "prepare" : "call", from: at, to: round.queued });
+    if (round.queued > at) found.push(...(at === 0 ? preparing(request, round.queued) : [{ kind: "call", from: at, to: round.queued }]));
     for (const phase of phasesOfRound(round, whole)) {
       const from = Math.max(at, phase.from);
       if (phase.to > from) found.push({ ...phase, from });
@@ -30,8 +30,14 @@ export function phasesOf(request) {
     }
     at = Math.max(at, round.queued);
   }
-  if (whole > at) found.push({ kind: request.rounds.length ? "send" : "prepare", from: at, to: whole });
+  if (whole > at) found.push(...(request.rounds.length ? [{ kind: "send", from: at, to: whole }] : preparing(request, whole)));
   return found;
+}
+
+/** Up to the queue: the last thing that a request waits for is its model. */
+function preparing(request, until) {
+  const ready = Math.max(0, until - (request.loading ?? 0));
+  return [{ kind: "prepare", from: 0, to: ready }, { kind: "load", from: ready, to: until }].filter((one) => one.to > one.from);
 }
 
 /** An answer goes on when its client has left. */

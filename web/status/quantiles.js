@@ -15,6 +15,15 @@ export function quantile(buckets, share) {
   return lower;
 }
 
+/** Where the observations are: `[[lower bound, upper bound, part of all]]`, without empty buckets. Null without observations. */
+export function spreadOf(buckets) {
+  const total = buckets.at(-1)?.[1] ?? 0;
+  if (!(total > 0)) return null;
+  return buckets
+    .map(([upper, count], at) => [at ? buckets[at - 1][0] : 0, upper, (count - (at ? buckets[at - 1][1] : 0)) / total])
+    .filter(([, , part]) => part > 0);
+}
+
 /** The observations between two looks; those of all time without `before`. */
 export function bucketsBetween(before, now, name, labels = {}) {
   const counted = now.buckets(name, labels);

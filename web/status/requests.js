@@ -6,7 +6,7 @@ import { Badge, CopyButton, Dialog, Icon } from "../design/components.js";
 import { amount, duration, NONE, whole } from "./format.js";
 import { answers } from "./live.js";
 import { Facts } from "./part.js";
-import { firstTokenOf, phasesOf, spanOf, speedOf } from "./phases.js";
+import { firstTokenOf, KINDS, phasesOf, spanOf, speedOf } from "./phases.js";
 import { TimeLine } from "./time_line.js";
 
 const FIRST = 8;
@@ -20,7 +20,7 @@ export function Requests() {
   const longest = Math.max(...shown.map(spanOf), 0.001);
   const withKeys = requests.some((one) => "key" in one);
   return html`<section class="part" aria-labelledby="requests-title"><header class="part-head"><h2 id="requests-title">${t("status.requests")}</h2>
-      <span class="soft small grow">${answer && t(answer.of === "all" ? "status.requests.about" : "status.requests.own")}</span></header>
+      <span class="soft small grow">${answer && t(answer.of === "all" ? "status.requests.about" : "status.requests.own")}</span><${Legend} requests=${shown} /></header>
     ${!answer ? html`<p class="soft empty">${t("status.requests.unseen")}</p>` : !requests.length ? html`<p class="soft empty">${t("status.requests.none")}</p>` : html`<div class="card requests">
       <div class="request-row request-head" aria-hidden="true"><span>${t("status.time")}</span><span>${t("status.request")}</span><span>${t("status.phases")}</span>
         <span class="number">${t("status.first.token")}</span><span class="number">${t("status.tokens")}</span><span class="number">${t("status.speed")}</span><span class="number">${t("status.took")}</span></div>
@@ -38,6 +38,13 @@ export function Requests() {
     </div>`}
     ${opened.value && html`<${Trace} request=${opened.value} />`}
   </section>`;
+}
+
+/** What the colours of the bars mean, as far as they are there. */
+function Legend({ requests }) {
+  const kinds = new Set(requests.flatMap((one) => phasesOf(one).map((phase) => phase.kind)));
+  const names = KINDS.filter((kind) => kinds.has(kind)).map((kind) => html`<li><span class="phase-dot ${kind}" aria-hidden="true"></span>${t(`status.phase.${kind}`)}</li>`);
+  return html`<ul class="phase-legend soft small">${names}</ul>`;
 }
 
 function Bar({ request, longest }) {

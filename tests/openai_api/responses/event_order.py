@@ -81,11 +81,15 @@ def _check_item(events: Sequence[Event]) -> None:
         return
     shape = _SAID if first["type"] == "message" else _SUMMARY if done["summary"] else _THOUGHT
     kind, part, index, among = shape
-    assert middle == [f"{part}.added", *[f"{kind}.delta"] * len(deltas), f"{kind}.done", f"{part}.done"]
+    cited = [event["annotation"] for event in events if event["type"].endswith(".annotation.added")]
+    added = [f"{kind}.annotation.added"] * len(cited)
+    assert middle == [f"{part}.added", *[f"{kind}.delta"] * len(deltas), *added, f"{kind}.done", f"{part}.done"]
     assert {event[index] for event in events[1:-1]} == {0} and first[among] == []
-    assert events[1]["part"] == {**done[among][0], "text": "", **({"logprobs": []} if kind == "output_text" else {})}
+    empty = {"text": "", **({"annotations": [], "logprobs": []} if kind == "output_text" else {})}
+    assert events[1]["part"] == {**done[among][0], **empty}
     assert "".join(deltas) == events[-3]["text"] == events[-2]["part"]["text"] == done[among][0]["text"]
     if kind == "output_text":
+        assert cited == events[-2]["part"]["annotations"] == done["content"][0]["annotations"]
         told = [one for event in events if event["type"].endswith(".delta") for one in event["logprobs"]]
         assert told == events[-3]["logprobs"] == done["content"][0]["logprobs"]
 

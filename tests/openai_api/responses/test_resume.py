@@ -77,9 +77,10 @@ def test_an_unstored_response_is_not_found_while_it_runs(slow_http: httpx2.Clien
         assert slow_http.post(f"{RESPONSES}/{response_id}/cancel").status_code == 404
 
 
-def test_streams_of_chat_and_responses_do_not_find_each_other(http: httpx2.Client) -> None:
+def test_chats_and_responses_are_apart_but_both_are_streams_to_read(http: httpx2.Client) -> None:
     response_id = create(http, "Halo")["id"]
-    assert http.get(f"/v1/stream/{response_id}").status_code == 404
+    stream = http.get(f"/v1/stream/{response_id}")
+    assert stream.status_code == 200 and "event: response.created" in stream.text
     assert http.post(f"/v1/cancel/{response_id}").json()["status"] == "unknown"
     body = {"messages": [{"role": "user", "content": "Halo"}], "session_id": response_id}
     assert http.post("/v1/chat/completions", json=body).status_code == 409

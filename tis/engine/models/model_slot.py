@@ -26,6 +26,7 @@ from tis.errors import ServiceError
 from tis.observability.collector import exempt_living_objects
 from tis.observability.logs import describe_with_messages, log_exception
 from tis.observability.metrics import WORKER_DEATHS
+from tis.observability.request_facts import current_facts
 from tis.observability.spans import child_span
 
 log = logging.getLogger("tis.engine")
@@ -140,7 +141,9 @@ class ModelSlot:
             raise type(self._failure)(self._failure.message, retry_after=left)
         loading = self.start_loading()
         with child_span("load", {"tis.model": self.entry.id}):
+            began = time.monotonic()
             done, _ = await asyncio.wait({loading}, timeout=wait_seconds)
+            current_facts().loading_seconds += time.monotonic() - began
             if not done:
                 raise ModelLoading(f"{self.entry.id} is still loading ({self._stage}). Try again soon.", retry_after=10)
             return loading.result()

@@ -20,7 +20,7 @@ from tis.observability.metrics import TRANSPORT_REFUSALS
 log = logging.getLogger("tis.http")
 
 _MAX_SWEEP_SECONDS = 1.0
-_GRACE_SECONDS = 0.05
+GRACE_SECONDS = 0.05
 
 
 class WaitingConnection(Protocol):
@@ -115,7 +115,7 @@ class Connections:
     def _sweep(self) -> None:
         if overdue := self.overdue():
             # After a pause of the whole process, what clients have sent meanwhile is still to be read.
-            asyncio.get_running_loop().call_later(_GRACE_SECONDS, self.end, overdue)
+            asyncio.get_running_loop().call_later(GRACE_SECONDS, self.end, overdue)
         if self._num_shed:
             log.warning("%d idle connections closed: open files run short (ulimit -n)", self._num_shed)
             self._num_shed = 0

@@ -12,6 +12,7 @@ class TransportLimits:
     max_head_bytes: int = 32 * 1024  # request line and headers
     max_headers: int = 100
     header_seconds: float = 20
+    keep_alive_seconds: float = 75
     max_connections_per_address: int = 256  # 0 = any number
     unbounded_networks: Sequence[str] = LOOPBACK  # whose connections are not counted
 

@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 from tis.errors import ServiceError
 from tis.http.hosts import host_name
 from tis.http.transport import refusal
-from tis.http.transport.connections import Connections
+from tis.http.transport.connections import GRACE_SECONDS, Connections
 from tis.http.transport.descriptors import descriptor_limit
 from tis.http.transport.limits import TransportLimits
 
@@ -54,6 +54,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._connections = connections
         self._limits = connections.limits
+        self.timeout_keep_alive = self._limits.keep_alive_seconds  # type: ignore[assignment]
         # `silent`: no byte of the next request has arrived. `body`: until the message is complete.
         self._phase: Literal["silent", "head", "body"] = "silent"
         self._head_began = False  # in this packet
@@ -106,6 +107,11 @@ class GuardedHttpProtocol(HttpToolsProtocol):
             self._refuse(refusal.headers_too_slow(self._limits.header_seconds))
         elif self._phase == "body" or self.timeout_keep_alive_task is None:
             self.transport.close()  # a request answered before its body came, or a connection that never sent one
+
+    def timeout_keep_alive_handler(self) -> None:
+        """After a pause of the process a request may be there that is still to be read: it takes the timer away."""
+        close = super().timeout_keep_alive_handler
+        self.timeout_keep_alive_task = self.loop.call_later(GRACE_SECONDS, close)
 
     def abort(self) -> None:
         self.transport.abort()

@@ -22,6 +22,7 @@ _REQUEST = {
     "finish": "stop",
     "error": None,
     "seconds": 0.8124,
+    "loading": 0.0,
     "prompt_tokens": 14,
     "cached_tokens": 0,
     "completion_tokens": 9,
@@ -39,9 +40,10 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 async def recent_requests(request: Request, owner: OwnerDep) -> dict[str, Any]:
     """List the newest requests that ended, at most 100, with the times of their phases. Never what they say.
 
-    Times are seconds since the request arrived: in the queue of the model, its first work, first and last token. An
-    answer that called tools has several rounds. With API keys a key sees its own requests, and the admin key (`of`:
-    `all`) those of all, with the names of their keys. The list is in memory, and empty after a restart.
+    Times are seconds since the request arrived: in the queue of the model, its first work, first and last token;
+    `loading` is how long it waited for its model to be loaded. An answer that called tools has several rounds. With
+    API keys a key sees its own requests, and the admin key (`of`: `all`) those of all, with the names of their keys.
+    The list is in memory, and empty after a restart.
     """
     recent: RecentRequests = request.app.state.recent_requests
     key = current_key()

@@ -5,12 +5,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from tis.errors import NotFound
 from tis.http.dependencies import OwnerDep, ReadTokensDep, SessionsDep
 from tis.http.event_stream import parse_cursor, session_headers
 from tis.observability.logs import READ_TOKEN
+from tis.openai_api.store.responses import ResponseStore
 from tis.openai_api.wire.chat_request import SESSION_ID
 from tis.openai_api.wire.examples import CANCEL_RESPONSES, READ_TOKEN_RESPONSES, STREAM_RESPONSES
 from tis.openai_api.wire.sse import follow, turn_behind
+from tis.streaming.session import Session
+from tis.streaming.sessions import Sessions
 
 router = APIRouter()
 
@@ -33,9 +37,12 @@ async def follow_session(
     last_event_id_query: LastEventIdQuery = None,
     read_token: ReadToken = None,
 ) -> Response:
-    """Stream a session after a cursor, or its latest turn from the start. Fits EventSource: 204 ends it."""
+    """Stream a session after a cursor, or its latest turn from the start. Fits EventSource: 204 ends it.
+
+    The id of a stored response streams its events.
+    """
     cursor = parse_cursor(last_event_id, last_event_id_query, session_id)
-    session = sessions.find(owner, session_id)
+    session = _find(sessions, owner, session_id)
     if cursor is None:
         return await follow(session, session.latest, session.latest.first_index - 1)
     turn = await turn_behind(session, cursor[1])
@@ -54,9 +61,10 @@ async def create_read_token(
 ) -> JSONResponse:
     """Create a token for the query of `GET /v1/stream/{session_id}`, for an EventSource, which sends no headers.
 
-    It reads this session and nothing else. It is valid while the latest answer runs, and `expires_in` seconds longer.
+    It reads this session, or this stored response, and nothing else. It is valid while the latest answer runs, and
+    `expires_in` seconds longer.
     """
-    session = sessions.find(owner, session_id)
+    session = _find(sessions, owner, session_id)
     token = read_tokens.issue(session)
     path = f"{request.scope.get('root_path', '')}/v1/stream/{session.id}"
     body = {
@@ -66,6 +74,13 @@ async def create_read_token(
         "expires_in": int(session.ttl_seconds),
     }
     return JSONResponse(body, headers={"Cache-Control": "no-store", "X-Session-Id": session.id})
+
+
+def _find(sessions: Sessions, owner: str, session_id: str) -> Session:
+    try:
+        return ResponseStore(sessions, owner).response(session_id)
+    except NotFound:
+        return sessions.find(owner, session_id)
 
 
 @router.post("/cancel/{session_id}", responses=CANCEL_RESPONSES)

@@ -24,6 +24,7 @@ from tis.openai_api.wire.chat_writer import ChatWriter, chat_writer_state
 from tis.openai_api.wire.old_functions import naming_old_functions, with_tools_of_functions
 from tis.openai_api.wire.structured_output import requested_grammar, response_format_grammar
 from tis.openai_api.wire.tools import (
+    WEB_SEARCH,
     ServerTool,
     custom_names,
     forced_mcp_call,
@@ -86,6 +87,7 @@ def form_of_chat(model_id: str) -> ChooseForm:
             hides_reasoning=body.include_reasoning is False,
             custom_tools=custom_names(body),
             has_old_shape=body.functions is not None,
+            cites=any(one.server.label == WEB_SEARCH for one in chat.servers),
         )
         return AnswerForm(chat_writer.DIALECT, state["id"], state, ChatWriter)
 

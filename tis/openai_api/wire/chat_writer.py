@@ -27,6 +27,7 @@ from tis.chat.parts import (
 from tis.engine.answer import FinishReason, TokenLogprob
 from tis.errors import ServiceError, error_with_code
 from tis.http.error_handlers import error_body, internal_error
+from tis.openai_api.wire.citations import ReturnedUrls
 from tis.openai_api.wire.custom_tools import CustomInput
 
 DIALECT = "chat"
@@ -42,6 +43,7 @@ def chat_writer_state(
     hides_reasoning: bool = False,
     custom_tools: Sequence[str] = (),
     has_old_shape: bool = False,
+    cites: bool = False,
 ) -> dict[str, Any]:
     return {
         "model": model,
@@ -52,6 +54,7 @@ def chat_writer_state(
         "hides_reasoning": hides_reasoning,
         "custom_tools": list(custom_tools),
         "has_old_shape": has_old_shape,
+        "cites": cites,
     }
 
 
@@ -76,6 +79,8 @@ class ChatWriter:
         self._kinds_before: set[type] = set()
         self._kinds: set[type] = set()
         self._announced: set[int] = set()  # calls of MCP servers
+        self._returned_urls = ReturnedUrls() if state.get("cites") else None
+        self._content: list[str] = []  # where URLs are cited
 
     def begun(self, num_choices: int) -> Events:
         delta = {"role": "assistant", "content": None if self._may_call else ""}
@@ -96,7 +101,7 @@ class ChatWriter:
                 return [self._chunk(choice, self._more_of_call(choice, index, rest))]
             case ChoiceEnd():
                 self._context = part.context
-                return [self._end(choice, part)]
+                return [*self._citations(choice), self._end(choice, part)]
             case RoundEnd():
                 self._kinds_before |= self._kinds
                 self._kinds = set()
@@ -107,6 +112,8 @@ class ChatWriter:
             case CallBegun(call):
                 return [self._mcp_call(call, self._announced_fields(call))]
             case CallEnded(call):
+                if self._returned_urls:
+                    self._returned_urls.add(call.output)
                 outcome = {"error": call.error} if call.error else {"output": call.output}
                 announced = (
                     [] if call.number in self._announced else [self._mcp_call(call, self._announced_fields(call))]
@@ -137,6 +144,8 @@ class ChatWriter:
             self._kinds.add(kind)
             if kind in self._kinds_before:
                 text = f"\n\n{text}"
+        if self._returned_urls and kind is TextDelta:
+            self._content.append(text)
         if part.logprobs:
             return [self._chunk(choice, _text_delta(kind, text), part.logprobs)]
         return [self._text_chunk(choice, kind, text)] if text else []
@@ -177,6 +186,10 @@ class ChatWriter:
         of_calls = "function_call" if self._has_old_shape else "tool_calls"
         finish = of_calls if end.has_calls and end.finish == "stop" else end.finish
         return self._chunk(choice, {}, finish=finish)
+
+    def _citations(self, choice: int) -> list[bytes]:
+        cited = self._returned_urls.cited_in("".join(self._content)) if self._returned_urls else ()
+        return [self._chunk(choice, {"annotations": [one.of_chat() for one in cited]})] if cited else []
 
     def _announced_fields(self, call: ServerCall) -> dict[str, Any]:
         self._announced.add(call.number)
@@ -323,6 +336,7 @@ class GrowingMessage:
         self._calls: dict[int, dict[str, Any]] = {}
         self._mcp_calls: dict[int, dict[str, Any]] = {}
         self._old_call: dict[str, Any] | None = None  # the call of `functions`
+        self._annotations: list[Any] = []
 
     def add(self, delta: Mapping[str, Any]) -> None:
         if content := delta.get("content"):
@@ -337,6 +351,7 @@ class GrowingMessage:
         if old := delta.get("function_call"):
             self._old_call = self._old_call or {"name": old["name"], "arguments": []}
             self._old_call["arguments"].append(old["arguments"])
+        self._annotations += delta.get("annotations", ())
         for call in delta.get("mcp_calls", ()):
             self._mcp_calls.setdefault(call["index"], {}).update(call)
 
@@ -350,6 +365,7 @@ class GrowingMessage:
             "content": content if content or not (self._calls or self._old_call) else None,
             "refusal": None,
             **({"reasoning_content": reasoning, "reasoning": reasoning} if reasoning else {}),
+            **({"annotations": self._annotations} if self._annotations else {}),
             **{name: some for name, some in calls.items() if some},
         }
 

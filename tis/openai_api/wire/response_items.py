@@ -8,6 +8,7 @@ from typing import Any
 
 from tis.chat.parts import ServerCall
 from tis.openai_api.store.items import Item, output_id, tool_list_id
+from tis.openai_api.wire.citations import ReturnedUrls
 from tis.openai_api.wire.client_tools import OF_CALLS
 from tis.openai_api.wire.compacted_context import compaction_item
 from tis.openai_api.wire.custom_tools import CustomInput
@@ -98,6 +99,7 @@ class OutputItems:
         self._is_compacting = False
         self._call_items: dict[int, int] = {}  # the place of each call of an MCP server
         self._with_arguments_done: set[int] = set()
+        self._returned_urls = ReturnedUrls()
 
     @property
     def is_empty(self) -> bool:
@@ -170,6 +172,7 @@ class OutputItems:
         events = [] if number in self._with_arguments_done else self.begin_server_call(call)
         status = "failed" if call.error else "completed"
         self._done[number] |= {"status": status, "output": call.output, "error": call.error}
+        self._returned_urls.add(call.output)
         return [*events, self._about(number, f"mcp_call.{status}"), self._item_done(number)]
 
     def drop_server_call(self, call: ServerCall) -> list[bytes]:
@@ -235,11 +238,22 @@ class OutputItems:
             part, within = item[shape.among][0], {**place, shape.index: 0}
             whole = {"text": text, **({"logprobs": grown.logprobs} if grown.kind == "message" else {})}
             events = [
+                *(self._cited(part, within) if shape is _TEXT else ()),
                 self._event(f"response.{shape.text}.done", {**within, **whole}),
                 self._event(f"response.{shape.part}.done", {**within, "part": part}),
             ]
         self._done.append(item)
         return [*events, self._item_done(number)]
+
+    def _cited(self, part: Item, within: Mapping[str, Any]) -> list[bytes]:
+        """Adds the citations to a part whose text is complete."""
+        part["annotations"] = [one.of_response() for one in self._returned_urls.cited_in(part["text"])]
+        return [
+            self._event(
+                "response.output_text.annotation.added", {**within, "annotation_index": number, "annotation": one}
+            )
+            for number, one in enumerate(part["annotations"])
+        ]
 
     def _rest_of_input(self) -> list[bytes]:
         rest = self._input.end() if self._open and self._open.kind == "custom_tool_call" else ""

@@ -18,6 +18,7 @@ from tis.openai_api.wire.chat_request import ChatRequest, McpServerTool, Tool
 from tis.openai_api.wire.custom_tools import CustomTool
 from tis.openai_api.wire.fields import MAX_TOOLS, RequestModel, Text, Url
 
+WEB_SEARCH = "web_search"  # the label of the MCP server behind `web_search_options`
 _MAX_SERVERS = 16
 _MAX_HEADERS = 32
 _MAX_HEADER_CHARS = 16384
@@ -155,13 +156,13 @@ def hosted_as_server(label: str, url: str) -> dict[str, Any]:
 
 def with_web_search(body: ChatRequest, hosted: Mapping[str, str]) -> ChatRequest:
     """Replaces `web_search_options` by the MCP server that searches the web. Without one, `check` refuses it."""
-    given, url = body.web_search_options, hosted.get("web_search")
+    given, url = body.web_search_options, hosted.get(WEB_SEARCH)
     if given in (None, []) or url is None:
         return body
     if not isinstance(given, dict):
         param = "web_search_options"
         raise BadRequest(f"{param} must be an object.", param=param, code="invalid_type")
-    server = McpServerTool.model_validate(hosted_as_server("web_search", url))
+    server = McpServerTool.model_validate(hosted_as_server(WEB_SEARCH, url))
     return body.model_copy(update={"tools": [*(body.tools or ()), server], "web_search_options": None})
 
 

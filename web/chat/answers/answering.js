@@ -1,37 +1,36 @@
 /** What one does with answers: ask, ask again, edit, go on, stop. Keeps the runs that read from the server. */
 
-import { batch, signal } from "../../app/view.js";
+import { signal } from "../../app/view.js";
 import { conversationHash, goTo } from "../conversations/address.js";
-import { addMessages, addressIdOf, conversations, messageOf, messagesById, messagesDeleted, newId, newMessage, saveMessage, showMessage } from "../conversations/conversations.js";
+import { addMessages, addressIdOf, changeAnswer, conversationGone, conversations, growing, messageOf, messagesById, messagesDeleted, newId, newMessage, showMessage } from "../conversations/conversations.js";
+import { AnswerWriter } from "./answer_writer.js";
 import { AnswerRun, isRunning, newAnswer } from "./run_answer.js";
+import { chatRequestOf, keptOf, responseRequestOf, shownRequestOf, usesResponses } from "./request.js";
+import { Speaker } from "./said.js";
 import { decided, waitingForApproval } from "./steps.js";
-import { chatRequestOf, responseRequestOf, usesResponses, withoutMedia } from "./request.js";
 import { storedAttachments } from "../conversations/stored_attachments.js";
-import { announce } from "../conversations/tabs.js";
 import { lineTo } from "../conversations/tree.js";
 
-const SAVE_MILLISECONDS = 800;
-const HIDDEN_FRAME_MILLISECONDS = 400;
 /** A browser has six connections to a server, and a stop needs one. */
 const MAX_RUNS = 4;
 /** A question that never reached the server is not asked again by itself a day later. */
 const LONGEST_REQUEST = 3_600_000;
 const MAX_NAMING_MILLISECONDS = 20_000;
+/** An answer that began so shortly ago is read as it is written, in whichever tab. */
+const LIVE_MILLISECONDS = 3000;
 
 /** Runs by the id of their message. */
 const runs = new Map();
 /** Called with a conversation and its answered message. */
 const afterAnswer = new Set();
-/** What a screen reader hears: the beginning and the end of an answer. */
-export const said = signal("");
 /** The ids of conversations in which an answer is being written. */
 export const answeringIn = signal(new Set());
 
 export const onAnswered = (listener) => afterAnswer.add(listener);
 
-/** Sends a message below the last one that is shown. */
-export async function send(conversation, parentId, { text, attachments = [] }) {
-  const question = newMessage(conversation, "user", parentId, { text, attachments: await storedAttachments(attachments) });
+/** Sends a message below the last one that is shown. `settings` hold for this question alone. */
+export async function send(conversation, parentId, { text, attachments = [], settings }) {
+  const question = newMessage(conversation, "user", parentId, { text, attachments: await storedAttachments(attachments), ...(settings ? { settings } : {}) });
   const answered = newMessage(conversation, "assistant", question.id, { answer: freshAnswer(conversation) });
   const stored = await addMessages(conversation, [question, answered]);
   beginOnce(stored, answered);
@@ -52,53 +51,64 @@ export async function answerQuestion(conversation, question) {
 
 /** Another wording of a question: a branch beside it. */
 export function edit(conversation, message, text) {
-  return send(conversation, message.parentId, { text, attachments: message.attachments });
+  return send(conversation, message.parentId, { text, attachments: message.attachments, settings: message.settings });
 }
 
 /** Goes on with an answer that was cut: the model continues its last message. */
 export function continueAnswer(conversation, message) {
-  const { text, reasoning, reasoningEndedAt } = message.answer;
-  const answer = { ...newAnswer("chat", newId("s"), { text, reasoning }), reasoningEndedAt, isContinued: true };
-  const next = { ...message, answer };
-  showMessage(next);
-  begin(conversation, next);
-  goTo(conversationHash(addressIdOf(conversation), answer.sessionId), { replace: true });
+  const { text, reasoning, reasoningEndedAt, usage } = message.answer;
+  const base = { text, reasoning, tokens: usage?.completion_tokens ?? null, thoughtMilliseconds: thoughtMilliseconds(message.answer) };
+  const next = { ...newAnswer("chat", newId("s"), base), reasoningEndedAt, isContinued: true };
+  return replace(conversation, message, (stored) => (stored.sessionId === message.answer.sessionId && !isRunning(stored) ? next : null));
 }
 
 /** The user approves or refuses a call. When all that wait are decided, the same answer goes on. */
 export function decide(conversation, message, step, isApproved) {
-  const before = decided(message.answer, step.id, isApproved);
-  if (waitingForApproval(before).length) {
-    showMessage({ ...message, answer: before });
-    return saveMessage({ ...message, answer: before });
-  }
-  const { text, reasoning, steps, items, firstTokenAt } = before;
-  const answer = { ...newAnswer("responses", newId("s"), { text, reasoning, steps, items }), steps: [...steps], items: [...items], firstTokenAt, isContinued: true };
-  const next = { ...message, answer };
-  showMessage(next);
-  begin(conversation, next);
-  return goTo(conversationHash(conversation.id, answer.sessionId), { replace: true });
+  return replace(conversation, message, (stored) => {
+    const said = decided(stored, step.id, isApproved);
+    if (said === stored || waitingForApproval(said).length) return said === stored ? null : said;
+    const { text, reasoning, steps, items, cited = [] } = said;
+    const base = { text, reasoning, steps, items, cited, thoughtMilliseconds: thoughtMilliseconds(said) };
+    return { ...newAnswer("responses", newId("s"), base), steps: [...steps], items: [...items], cited: [...cited], isContinued: true };
+  });
+}
+
+/** In two tabs the first one wins: it alone makes the request. */
+async function replace(conversation, message, make) {
+  let made = null;
+  const after = await changeAnswer(message, (stored) => (made = make(stored)));
+  if (!after || !made || !isRunning(made)) return;
+  begin(conversation, after);
+  goTo(conversationHash(addressIdOf(conversation), made.sessionId), { replace: true });
 }
 
 /** Reads on an answer whose connection was given up. */
 export function resume(conversation, message) {
-  const next = { ...message, answer: { ...message.answer, status: "reconnecting", error: null, endedAt: null } };
-  begin(conversation, next);
+  return replace(conversation, message, (stored) => (isRunning(stored) ? null : { ...stored, status: "reconnecting", error: null, endedAt: null }));
 }
 
 export function stop(message) {
   const held = runs.get(message.id);
   if (held) return held.run.stop();
   // Nobody reads it here any more: it is over for the reader.
-  const next = { ...message, answer: { ...message.answer, status: "stopped", wait: null, endedAt: message.answer.endedAt ?? Date.now() } };
-  showMessage(next);
-  return saveMessage(next);
+  return changeAnswer(message, (stored) => (isRunning(stored) ? { ...stored, status: "stopped", wait: null } : null));
 }
+
+/** The request of an answer, to show. */
+export function requestToShow(message) {
+  const { answer } = message;
+  const path = lineTo(messagesById(), answer.isContinued ? message.id : message.parentId);
+  // The answer has grown since: it was continued from its base.
+  return shownRequestOf(answer, path.map((one) => (one.id === message.id ? { ...one, answer: answer.base } : one)));
+}
+
+const thoughtMilliseconds = ({ base, reasoningEndedAt, firstTokenAt }) => base?.thoughtMilliseconds ?? (reasoningEndedAt && firstTokenAt ? reasoningEndedAt - firstTokenAt : null);
 
 /** Answers that ran when the page was left, or that run in another tab: reads them on. */
 export function resumeRunning(conversation, messages) {
   for (const message of messages) {
-    if (runs.has(message.id)) showMessage(runs.get(message.id).writer.message());
+    const held = runOf(message);
+    if (held) showMessage(held.writer.message());
     else if (isRunning(message.answer) && !isBegunElsewhere(message.answer)) begin(conversation, message, { isOwn: false });
   }
 }
@@ -121,29 +131,42 @@ function beginOnce(conversation, message) {
  * where the user asked alone may send it (`isOwn`). Chats attach to the answer that their session has.
  */
 function begin(conversation, message, { isOwn = true } = {}) {
-  if (runs.has(message.id)) return;
+  if (runOf(message)) return;
   if (runs.size >= MAX_RUNS) leaveOldest();
   const answer = { ...message.answer };
   const line = lineTo(messagesById(), answer.isContinued ? message.id : message.parentId);
-  const isOld = Date.now() - answer.startedAt > LONGEST_REQUEST;
-  const writer = new AnswerWriter(message, answer);
+  const age = Date.now() - answer.startedAt;
+  const writer = new AnswerWriter(message, answer, () => drop(message.id));
+  const speaker = new Speaker(message.conversationId);
   const run = new AnswerRun(answer, {
-    requestOf: isOld || (answer.api === "responses" && !isOwn) ? null : () => requestOf(conversation, line, answer),
-    onChange: () => writer.change(),
+    requestOf: age > LONGEST_REQUEST || (answer.api === "responses" && !isOwn) ? null : () => requestOf(conversation, line, answer),
+    isLive: answer.status === "waiting" && (isOwn || age < LIVE_MILLISECONDS),
+    onChange: () => {
+      speaker.heed(answer.wait);
+      writer.change();
+    },
     onEnd: () => {
-      runs.delete(message.id);
-      showRuns();
+      unlist(message.id);
       writer.finish();
-      said.value = answer.status;
+      speaker.say(answer.status);
       const stored = conversations.peek().find((one) => one.id === conversation.id);
       if (stored) for (const listener of afterAnswer) listener(stored, writer.message());
     },
   });
   runs.set(message.id, { run, writer });
+  growing.add(message.id);
   showRuns();
-  said.value = "running";
+  speaker.say("running");
   writer.change();
   run.run();
+}
+
+/** The run of this answer. One of another answer in its place is left: another tab has begun the next. */
+function runOf(message) {
+  const held = runs.get(message.id);
+  if (!held || held.writer.answer.sessionId === message.answer?.sessionId) return held;
+  forget(message.id).leave();
+  return undefined;
 }
 
 /** An answer that is left goes on at the server; it is read on when its conversation is opened again. */
@@ -151,76 +174,42 @@ function leaveOldest() {
   const [id, { run, writer }] = runs.entries().next().value;
   run.leave();
   writer.save();
+  unlist(id);
+}
+
+/** Returns the run, which shows and stores nothing any more. */
+function forget(id) {
+  const { run, writer } = runs.get(id);
+  writer.forget();
+  unlist(id);
+  return run;
+}
+
+/** The message is deleted. */
+function drop(id) {
+  if (runs.has(id)) forget(id).drop();
+}
+
+function unlist(id) {
   runs.delete(id);
+  growing.delete(id);
+  showRuns();
 }
 
 function showRuns() {
   answeringIn.value = new Set([...runs.values()].map(({ writer }) => writer.base.conversationId));
 }
 
-messagesDeleted.add((ids) => {
-  for (const id of ids) {
-    runs.get(id)?.writer.forget();
-    runs.get(id)?.run.stop();
-  }
+messagesDeleted.add((ids) => ids.forEach(drop));
+conversationGone.add((conversationId) => {
+  for (const [id, { writer }] of [...runs]) if (writer.base.conversationId === conversationId) drop(id);
 });
 
 async function requestOf(conversation, line, answer) {
   const make = answer.api === "responses" ? responseRequestOf : chatRequestOf;
   const body = await make(conversation, line, { sessionId: answer.sessionId });
-  answer.request = withoutMedia(body);
+  answer.request = keptOf(body);
   return body;
-}
-
-/** Shows an answer at most once a frame, and stores it about once a second. */
-class AnswerWriter {
-  constructor(message, answer) {
-    this.base = message;
-    this.answer = answer;
-    this.frame = 0;
-    this.saveTimer = 0;
-  }
-
-  message() {
-    const shown = messageOf(this.base.id) ?? this.base;
-    return { ...shown, text: this.answer.text, answer: { ...this.answer } };
-  }
-
-  change() {
-    if (!this.frame) {
-      const draw = () => { this.frame = 0; showMessage(this.message()); };
-      this.frame = document.hidden ? setTimeout(draw, HIDDEN_FRAME_MILLISECONDS) : requestAnimationFrame(draw);
-      this.isFrame = !document.hidden;
-    }
-    const isFirst = !this.hasSaved && Boolean(this.answer.text || this.answer.reasoning); // a reload at the first word goes on behind it
-    if (isFirst || (this.answer.responseId && this.answer.responseId !== this.announcedId)) this.save();
-    else this.saveTimer ||= setTimeout(() => this.save(), SAVE_MILLISECONDS);
-  }
-
-  /** The message is deleted: nothing stores it again. */
-  forget() {
-    this.isForgotten = true;
-  }
-
-  async save() {
-    clearTimeout(this.saveTimer);
-    this.saveTimer = 0;
-    if (this.isForgotten) return;
-    this.hasSaved = true;
-    const { responseId } = this.answer;
-    const isNews = responseId && responseId !== this.announcedId;
-    this.announcedId = responseId;
-    await saveMessage(this.message()).catch(() => {});
-    if (isNews) announce({ conversationId: this.base.conversationId });
-  }
-
-  async finish() {
-    if (this.isFrame) cancelAnimationFrame(this.frame);
-    else clearTimeout(this.frame);
-    batch(() => showMessage(this.message()));
-    await this.save();
-    announce({ conversationId: this.base.conversationId });
-  }
 }
 
 addEventListener("pagehide", () => { for (const { writer } of runs.values()) writer.save(); });

@@ -1,5 +1,7 @@
 /** Reads chunks of chat completions into an answer. `response_reader.js` has the same functions for responses. */
 
+import { cite } from "./sources.js";
+
 export const chatReader = {
   path: "v1/chat/completions",
 
@@ -51,6 +53,7 @@ function readChoice(answer, choice, now) {
     if (answer.reasoning) answer.reasoningEndedAt ??= now;
     answer.text += text;
   }
+  for (const annotation of delta.annotations ?? []) cite(answer, annotation);
   for (const call of delta.mcp_calls ?? []) readCall(answer, call);
   if (choice.logprobs?.content) {
     answer.logprobs ??= [];

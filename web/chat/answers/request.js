@@ -1,6 +1,8 @@
 /** The bodies of POST /v1/chat/completions and /v1/responses, of the messages of a path, their attachments and the settings. */
 
+import { t } from "../../app/words.js";
 import { readOne } from "../conversations/storage.js";
+import { documentText } from "../conversations/stored_attachments.js";
 
 /** Settings that have the name of their parameter. What is null or absent has the model's default. */
 const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "seed", "repetition_penalty", "presence_penalty", "frequency_penalty"];
@@ -15,14 +17,11 @@ export function usesResponses(conversation) {
 
 /** `path`: the messages from the first to the one that is to be answered, or to an answer that is to be continued. */
 export async function chatRequestOf(conversation, path, { sessionId } = {}) {
-  const settings = conversation.settings ?? {};
-  const messages = settings.system?.trim() ? [{ role: "system", content: settings.system }] : [];
-  for (const message of path) messages.push(message.role === "user" ? await userMessage(message, chatMedia) : assistantMessage(message));
-  const last = path.at(-1);
-  const continues = last?.role === "assistant";
+  const settings = settingsFor(conversation, path);
+  const continues = path.at(-1)?.role === "assistant";
   return {
     ...(settings.model ? { model: settings.model } : {}),
-    messages,
+    messages: await chatMessages(settings.system, path, dataUrlOf),
     stream: true,
     stream_options: { include_usage: true },
     ...(sessionId ? { session_id: sessionId } : {}),
@@ -37,16 +36,11 @@ export async function chatRequestOf(conversation, path, { sessionId } = {}) {
 
 /** After an approval the path ends with the answer that asked for it: its items have what the user said. */
 export async function responseRequestOf(conversation, path, _options = {}) {
-  const settings = conversation.settings ?? {};
-  const input = [];
-  for (const message of path) {
-    if (message.role === "user") input.push(await userMessage(message, responseMedia, "input_text"));
-    else input.push(...answerItems(message));
-  }
+  const settings = settingsFor(conversation, path);
   return {
     ...(settings.model ? { model: settings.model } : {}),
     ...(settings.system?.trim() ? { instructions: settings.system } : {}),
-    input,
+    input: await responseInput(path, dataUrlOf),
     stream: true,
     ...sampling(settings),
     ...(has(settings.max_tokens) ? { max_output_tokens: settings.max_tokens } : {}),
@@ -55,6 +49,40 @@ export async function responseRequestOf(conversation, path, _options = {}) {
     ...(settings.logprobs ? { include: ["message.output_text.logprobs"], top_logprobs: NUM_ALTERNATIVES } : {}),
     tools: (settings.mcpServers ?? []).map(mcpTool),
   };
+}
+
+/** What is kept of a request beside its answer: all but the messages, which the conversation has. */
+export function keptOf({ messages, input, ...kept }) {
+  return messages?.[0]?.role === "system" ? { ...kept, instructions: messages[0].content } : kept;
+}
+
+/** The request of an answer as the user may read it: `path` is that of the request, the bytes of media are left out. */
+export async function shownRequestOf(answer, path) {
+  const { model, ...kept } = answer.request;
+  const named = model ? { model } : {};
+  if (answer.api === "responses") return { ...named, ...kept, input: await responseInput(path, shownUrlOf) };
+  const { instructions = "", ...rest } = kept;
+  return { ...named, messages: await chatMessages(instructions, path, shownUrlOf), ...rest };
+}
+
+/** A question may have settings of its own, which those after it do not have. */
+function settingsFor(conversation, path) {
+  return { ...conversation.settings, ...path.findLast((one) => one.role === "user")?.settings };
+}
+
+async function chatMessages(system, path, urlOf) {
+  const messages = system?.trim() ? [{ role: "system", content: system }] : [];
+  for (const message of path) messages.push(message.role === "user" ? await userMessage(message, chatMedia, urlOf) : assistantMessage(message));
+  return messages;
+}
+
+async function responseInput(path, urlOf) {
+  const input = [];
+  for (const message of path) {
+    if (message.role === "user") input.push(await userMessage(message, responseMedia, urlOf, "input_text"));
+    else input.push(...answerItems(message));
+  }
+  return input;
 }
 
 function mcpTool(server) {
@@ -77,12 +105,12 @@ function nameOf(schema) {
   return (schema.title ?? "answer").replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 64) || "answer";
 }
 
-async function userMessage(message, mediaPart, textType = "text") {
+async function userMessage(message, mediaPart, urlOf, textType = "text") {
   const attachments = message.attachments ?? [];
   if (!attachments.length) return { role: "user", content: message.text };
   const parts = [];
   for (const attachment of attachments) {
-    if (MEDIA_KINDS.includes(attachment.kind)) parts.push(mediaPart(attachment.kind, await dataUrlOf(attachment), attachment));
+    if (MEDIA_KINDS.includes(attachment.kind)) parts.push(mediaPart(attachment.kind, await urlOf(attachment), attachment));
     else parts.push({ type: textType, text: documentText(attachment) });
   }
   if (message.text) parts.push({ type: textType, text: message.text });
@@ -105,13 +133,6 @@ function audioPart(url, attachment) {
   return { type: "input_audio", input_audio: { data: url.slice(url.indexOf(",") + 1), format: (attachment.type.split("/")[1] ?? "wav").replace(/;.*/, "") } };
 }
 
-/** A fence longer than any in the document, so that its end is certain. */
-export function documentText({ name, text }) {
-  const longest = Math.max(2, ...[...(text ?? "").matchAll(/`+/g)].map((match) => match[0].length));
-  const fence = "`".repeat(longest + 1);
-  return `${name}:\n\n${fence}\n${text}\n${fence}\n`;
-}
-
 function assistantMessage({ text, answer }) {
   return { role: "assistant", content: answer?.text ?? text ?? "", ...(answer?.reasoning ? { reasoning_content: answer.reasoning } : {}) };
 }
@@ -122,22 +143,20 @@ function answerItems({ text, answer }) {
   return items;
 }
 
+/** Its message is in words for the user. */
+export class MissingFile extends Error {}
+
 async function dataUrlOf(attachment) {
   const blob = attachment.blob ?? (await readOne("blobs", attachment.blobId))?.blob;
-  if (!blob) throw new Error(`${attachment.name}: the file is no longer in this browser.`);
+  if (!blob) throw new MissingFile(t("chat.file.gone", { name: attachment.name }));
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.onload = () => resolve(reader.result.replace(/^data:[^,]*,/, `data:${attachment.type.replace(/;.*/, "")};base64,`));
+    reader.onload = () => resolve(reader.result.replace(/^data:[^,]*,/, startOf(attachment)));
     reader.onerror = () => reject(reader.error);
     reader.readAsDataURL(blob);
   });
 }
 
-/** A copy without the bytes of media, small enough to keep beside the answer. */
-export function withoutMedia(body) {
-  return JSON.parse(JSON.stringify(body, (key, value) => {
-    if (typeof value !== "string") return value;
-    if (value.startsWith("data:")) return `${value.slice(0, value.indexOf(",") + 1)}${SHOWN_MEDIA}`;
-    return key === "data" ? SHOWN_MEDIA : value;
-  }));
-}
+const startOf = (attachment) => `data:${attachment.type.replace(/;.*/, "")};base64,`;
+
+const shownUrlOf = (attachment) => `${startOf(attachment)}${SHOWN_MEDIA}`;

@@ -1,5 +1,6 @@
 /** Reads events of responses into an answer: the same functions as `chat_reader.js`. */
 
+import { cite } from "./sources.js";
 import { isStep, takeItem } from "./steps.js";
 
 const ENDS = { completed: "done", incomplete: "done", cancelled: "stopped", failed: "failed" };
@@ -12,12 +13,13 @@ export const responseReader = {
   /** The server names a response in its first event: without it there is nothing to come back to. */
   resumePath(answer) {
     if (!answer.responseId) return null;
+    if (answer.isWatched) return `v1/stream/${encodeURIComponent(answer.responseId)}`; // the only path that read tokens open
     const after = answer.cursor >= 0 ? `&starting_after=${answer.cursor}` : "";
     return `v1/responses/${encodeURIComponent(answer.responseId)}?stream=true${after}`;
   },
 
-  resumeHeaders() {
-    return {};
+  resumeHeaders(answer) {
+    return answer.isWatched && answer.cursor >= 0 ? { "Last-Event-ID": `${answer.responseId}:${answer.cursor}` } : {};
   },
 
   stopPath(answer) {
@@ -62,6 +64,7 @@ const READERS = {
     answer.logprobs ??= [];
     answer.logprobs.push(...logprobs.map((one) => ({ token: one.token, logprob: one.logprob, top: (one.top_logprobs ?? []).map(({ token, logprob }) => ({ token, logprob })) })));
   },
+  "response.output_text.annotation.added": (answer, { annotation }) => cite(answer, annotation),
   "response.content_part.added": (answer, { part }) => {
     // Text after a call begins a paragraph of its own.
     if (part.type === "output_text" && answer.text && !answer.text.endsWith("\n\n")) answer.text += "\n\n";

@@ -4,8 +4,10 @@
  */
 
 import { ApiError, call } from "../../app/api.js";
-import { eventsOf } from "../../app/event_stream.js";
+import { ConnectionLost, eventsOf } from "../../app/event_stream.js";
+import { cancel, cancelLater } from "./cancel.js";
 import { chatReader } from "./chat_reader.js";
+import { MissingFile } from "./request.js";
 import { responseReader } from "./response_reader.js";
 import { wait, waitOf, watched } from "./waits.js";
 
@@ -16,8 +18,8 @@ const CONNECT_MILLISECONDS = 15_000;
 const MOST_BUSY_TRIES = 30;
 const LONGEST_OUTAGE = 30 * 60_000;
 const ASLEEP_MILLISECONDS = 60_000;
-const STOP_TRIES = 20;
-const STOP_PAUSE = 1500;
+/** A connection that held so long was a good one, even if the answer has not begun. */
+const STEADY_MILLISECONDS = 20_000;
 /** Statuses after which the same request may succeed: too many requests, a server that loads, ends or starts. */
 const PASSING = new Set([408, 429, 502, 503, 504]);
 
@@ -29,20 +31,31 @@ export function newAnswer(api, sessionId, base = { text: "", reasoning: "" }) {
   };
 }
 
+/** An answer of somebody else, by the name that the server has for it: that of a session, or of a response. */
+export function watchedAnswer(name) {
+  if (!name.startsWith("resp_")) return newAnswer("chat", name);
+  return { ...newAnswer("responses", name), responseId: name, isWatched: true };
+}
+
 export const isRunning = (answer) => ["waiting", "running", "reconnecting"].includes(answer?.status);
 
 export class AnswerRun {
   /**
    * `requestOf()` makes the body of the first request; without it the run only reads what is recorded. `onChange()` comes
-   * after each change of `answer`, `onEnd()` once. `token` is a read token, for those who have no key.
+   * after each change of `answer`, `onEnd()` once. `token` is a read token, for those who have no key. `isLive`: what
+   * comes is written now. The times of what is replayed are not known.
    */
-  constructor(answer, { requestOf = null, onChange, onEnd, token = "" }) {
+  constructor(answer, { requestOf = null, onChange, onEnd, token = "", isLive = true }) {
     Object.assign(this, { answer, requestOf, onChange, onEnd, token });
+    this.isLive = isLive && answer.cursor < 0;
+    if (!this.isLive) answer.wasLost = true;
     this.reader = READERS[answer.api] ?? chatReader;
     this.controller = null;
     this.leaving = new AbortController();
     this.tries = 0;
     this.lostAt = null;
+    this.connectedAt = null;
+    this.isOrdered = false;
   }
 
   /** Runs until the answer ends, or until `leave()`. */
@@ -57,7 +70,7 @@ export class AnswerRun {
       }
       const { until } = this.answer.wait;
       this.onChange();
-      await wait(until - Date.now(), this.leaving.signal);
+      await wait(until - Date.now(), { signal: this.leaving.signal, isHasty: !this.isOrdered });
       if (Date.now() - until > ASLEEP_MILLISECONDS) this.lostAt = Date.now(); // the sleep of a laptop is no outage
     }
   }
@@ -68,42 +81,33 @@ export class AnswerRun {
     this.controller?.abort("leave");
   }
 
+  /** Nobody wants the answer any more: reads no further, and ends it at the server. */
+  async drop() {
+    this.hasEnded = true;
+    this.leave();
+    const path = this.reader.stopPath(this.answer);
+    if (path && !(await cancel(path))) await cancelLater(path);
+  }
+
   /** Ends the answer at the server. Its end comes through the stream, to all who read it. */
   async stop() {
     const { answer } = this;
-    if (!this.reader.stopPath(answer)) {
+    const path = this.reader.stopPath(answer);
+    if (!path) {
       // The server has not named the response yet: there is nothing to cancel by name.
       answer.status = "stopped";
       this.leave();
       return this.end();
     }
-    if (!(await this.cancel())) {
+    if (!(await cancel(path))) {
       // It is not there any more, cannot be reached, or has not begun: a request that waits may begin it after this.
       answer.status = "stopped";
-      this.cancelLater();
+      cancelLater(path);
     }
     if (answer.status === "stopped" || answer.status === "reconnecting" || (answer.status === "waiting" && answer.wait)) {
       answer.status = "stopped";
       this.leave();
       this.end();
-    }
-  }
-
-  /** True if the server knows the answer. */
-  async cancel() {
-    try {
-      const said = await (await call(this.reader.stopPath(this.answer), { method: "POST", ask: false })).json();
-      return said.status !== "unknown";
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault;
-      return false;
-    }
-  }
-
-  async cancelLater() {
-    for (let number = 0; number < STOP_TRIES; number++) {
-      await wait(STOP_PAUSE);
-      if (await this.cancel()) return;
     }
   }
 
@@ -124,8 +128,9 @@ export class AnswerRun {
       for await (const event of eventsOf(counted)) {
         const index = this.reader.indexOf(event);
         if (index === null) return this.readNotice(event);
+        this.forgetLosses();
         if (index <= answer.cursor) continue;
-        const isLast = this.reader.read(answer, event, Date.now());
+        const isLast = this.reader.read(answer, event, this.isLive ? Date.now() : null);
         answer.cursor = index;
         if (isLast) return true;
         this.onChange();
@@ -163,17 +168,24 @@ export class AnswerRun {
   }
 
   settle() {
-    this.tries = 0;
-    this.lostAt = null;
+    this.connectedAt = Date.now();
     Object.assign(this.answer, { status: this.answer.cursor < 0 && !this.answer.firstTokenAt ? "waiting" : "running", wait: null });
     this.onChange();
+  }
+
+  /** A server that takes connections and gives nothing is still lost. */
+  forgetLosses() {
+    this.tries = 0;
+    this.lostAt = null;
   }
 
   /** True: wait and try again. */
   takeFault(fault) {
     const { answer } = this;
     if (!(fault instanceof ApiError)) {
-      if (fault === "silence" || fault?.name === "AbortError" || fault instanceof TypeError) return this.lose("unreachable");
+      if (fault === "silence" || fault?.name === "AbortError" || fault instanceof ConnectionLost) return this.lose("unreachable");
+      if (fault instanceof MissingFile) return this.fail(fault.message, "file_missing");
+      reportError(fault);
       return this.fail(fault?.message ?? String(fault), "page_error");
     }
     if (fault.isUnreachable) return this.lose("unreachable");
@@ -183,7 +195,7 @@ export class AnswerRun {
     if (fault.code === "invalid_last_event_id" && answer.cursor >= 0 && !this.hasBegunAnew) {
       // The server has less than was shown, as after a restart without a disk: its recording is what counts.
       this.hasBegunAnew = true;
-      Object.assign(answer, { cursor: -1, text: answer.base.text, reasoning: answer.base.reasoning, steps: answer.base.steps ?? [], items: answer.base.items ?? null, logprobs: null });
+      Object.assign(answer, { cursor: -1, text: answer.base.text, reasoning: answer.base.reasoning, steps: answer.base.steps ?? [], items: answer.base.items ?? null, cited: answer.base.cited ?? [], logprobs: null });
       this.requestOf = null;
       return this.lose("unreachable");
     }
@@ -199,10 +211,17 @@ export class AnswerRun {
 
   lose(reason, retryAfter = null) {
     const { answer } = this;
+    if (this.connectedAt && Date.now() - this.connectedAt > STEADY_MILLISECONDS) this.forgetLosses();
+    this.connectedAt = null;
     this.tries += 1;
     this.lostAt ??= Date.now();
+    this.isOrdered = Boolean(retryAfter);
     if (Date.now() - this.lostAt > LONGEST_OUTAGE) return this.fail("", "unreachable");
-    if (answer.firstTokenAt) answer.wasLost = true;
+    // The server may write on while nobody reads: only a request that it refused begins later.
+    if (answer.cursor >= 0 || reason === "unreachable") {
+      this.isLive = false;
+      answer.wasLost = true;
+    }
     answer.status = reason === "busy" || (answer.cursor < 0 && reason === "starting") ? "waiting" : "reconnecting";
     answer.wait = { reason, tries: this.tries, since: this.lostAt, until: Date.now() + waitOf(this.tries, retryAfter) };
     return true;
@@ -216,7 +235,7 @@ export class AnswerRun {
   end() {
     if (this.hasEnded) return;
     this.hasEnded = true;
-    Object.assign(this.answer, { wait: null, endedAt: this.answer.endedAt ?? Date.now() });
+    Object.assign(this.answer, { wait: null, endedAt: this.answer.endedAt ?? (this.isLive ? Date.now() : null) });
     this.onEnd();
   }
 }

@@ -19,23 +19,29 @@ export function ShareDialog() {
 function Share() {
   const [link, setLink] = useState(null);
   const [error, setError] = useState("");
+  const message = messageOf(path.peek().at(-1));
+  const { answer } = message ?? {};
   const close = () => { sharing.value = ""; };
-  useEffect(() => { linkOf(messageOf(path.peek().at(-1))).then(setLink, (fault) => setError(fault.message)); }, []);
+  useEffect(() => { linkOf(message).then(setLink, (fault) => setError(fault.message)); }, []);
   return html`<${Dialog} title=${t("chat.share")} onClose=${close} footer=${html`<${Button} onClick=${close}>${t("close")}<//>`}>
     <div class="stack">
       <p class="soft">${t("chat.share.why")}</p>
+      ${answer?.api === "responses" && html`<p class="soft">${t("chat.share.tools")}</p>`}
       ${error && html`<${Note} kind="bad">${t("chat.share.gone")}<//>`}
       ${link && html`<div class="row"><input class="input mono" readonly aria-label=${t("chat.share.link")} value=${link} onFocus=${(event) => event.target.select()} /><${CopyButton} text=${link} small=${false} /></div>`}
     </div>
   <//>`;
 }
 
+/** What the server calls the answer. */
+const nameOf = (answer) => (answer?.api === "responses" ? answer.responseId : answer?.sessionId);
+
 async function linkOf(message) {
-  if (message?.answer?.api !== "chat") throw new Error(t("chat.share.gone"));
-  const { sessionId } = message.answer;
-  const answer = await call(`v1/stream/${encodeURIComponent(sessionId)}/read_token`, { method: "POST" });
+  const name = nameOf(message?.answer);
+  if (!name) throw new Error(t("chat.share.gone"));
+  const answer = await call(`v1/stream/${encodeURIComponent(name)}/read_token`, { method: "POST" });
   const { read_token: token } = await answer.json();
   const address = new URL(location.href);
-  address.hash = watchHash(sessionId, { token, question: messageOf(message.parentId)?.text ?? "" });
+  address.hash = watchHash(name, { token, question: messageOf(message.parentId)?.text ?? "" });
   return address.href;
 }

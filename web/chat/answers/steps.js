@@ -61,13 +61,32 @@ export function decided(answer, stepId, isApproved) {
   return { ...answer, steps, items: [...(answer.items ?? []), said] };
 }
 
-/** JSON with line breaks, or the text itself. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/**
+ * JSON with line breaks, or the text itself. Nothing else changes: read and written anew, large numbers would be rounded
+ * and doubled names be lost, and what one approves is what is sent.
+ */
 export function readable(text) {
-  if (/\d{16}/.test(text)) return text; // JavaScript would round such a number: what one approves is what is sent
   try {
     const value = JSON.parse(text);
-    return typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
+    if (typeof value === "string") return value;
+    if (typeof value !== "object" || value === null) return text;
   } catch {
     return text;
   }
+  let depth = 0;
+  let before = "";
+  let written = "";
+  const line = () => `\n${"  ".repeat(depth)}`;
+  for (const [token] of text.matchAll(TOKENS)) {
+    const isClosing = token === "}" || token === "]";
+    const wasOpening = before === "{" || before === "[";
+    if (isClosing) depth -= 1;
+    if (isClosing ? !wasOpening : wasOpening || before === ",") written += line();
+    if (token === "{" || token === "[") depth += 1;
+    written += token === ":" ? ": " : token;
+    before = token;
+  }
+  return written;
 }

@@ -10,8 +10,11 @@ export function waitOf(tries, retryAfter = null) {
   return Math.min(MOST_MILLISECONDS, FIRST_MILLISECONDS * 2 ** Math.min(tries - 1, 8)) * (0.85 + Math.random() * 0.3);
 }
 
-/** Resolves after `milliseconds`, or when the network is back, the page is seen again, or `signal` aborts. */
-export function wait(milliseconds, signal) {
+/**
+ * Resolves after `milliseconds`, or when `signal` aborts; with `isHasty` also when the network is back or the page is
+ * seen again, which is no reason to ask a server sooner than it said.
+ */
+export function wait(milliseconds, { signal, isHasty = true } = {}) {
   return new Promise((resolve) => {
     const finish = () => {
       clearTimeout(timer);
@@ -22,8 +25,10 @@ export function wait(milliseconds, signal) {
     };
     const onVisible = () => { if (!document.hidden) finish(); };
     const timer = setTimeout(finish, milliseconds);
-    addEventListener("online", finish);
-    document.addEventListener("visibilitychange", onVisible);
+    if (isHasty) {
+      addEventListener("online", finish);
+      document.addEventListener("visibilitychange", onVisible);
+    }
     signal?.addEventListener("abort", finish);
     if (signal?.aborted) finish();
   });

@@ -1,6 +1,6 @@
 /** Makes attachments of files: what they are, what the server can take of them, and why not. */
 
-import { formatBytes, formatNumber, t } from "../../app/words.js";
+import { counted, formatBytes, formatNumber, t } from "../../app/words.js";
 import { readDocument } from "./documents.js";
 import { imageOf } from "./pictures.js";
 
@@ -49,7 +49,7 @@ export function factsOf(attachment) {
   const facts = [];
   if (attachment.width && attachment.height) facts.push(`${attachment.width} × ${attachment.height}`);
   if (attachment.seconds) facts.push(`${formatNumber(attachment.seconds, attachment.seconds < 10 ? 1 : 0)} s`);
-  if (attachment.kind === "document") facts.push(t("attach.characters", { number: formatNumber(attachment.text.length) }));
+  if (attachment.kind === "document") facts.push(counted("attach.characters", attachment.text.length));
   else facts.push(formatBytes(attachment.bytes));
   return facts.join(" · ");
 }

@@ -1,4 +1,4 @@
-/** A dialog with the picture of the camera: take it, look at it, use it. */
+/** A dialog with the picture of the camera: take it, look at it, use it. The dialog that records opens the camera so, too. */
 
 import { Button, Dialog, Note } from "../../design/components.js";
 import { html, useEffect, useRef, useState } from "../../app/view.js";
@@ -6,33 +6,40 @@ import { t } from "../../app/words.js";
 import { encoded } from "./pictures.js";
 import { deviceFault } from "./recording.js";
 
-/** Gives a File to `onPicture`. */
-export function CameraDialog({ onPicture, onClose }) {
-  const video = useRef(null);
+/** Opens the camera for a `video` element. `stream` is null until it shows something; `error` is in words. */
+export function useCamera(video, width, height) {
   const [error, setError] = useState(null);
-  const [isReady, setReady] = useState(false);
+  const [stream, setStream] = useState(null);
   const [facing, setFacing] = useState("environment");
   const [hasSeveral, setSeveral] = useState(false);
-  const [taken, setTaken] = useState(null);
   useEffect(() => {
-    let stream = null;
+    let held = null;
     let isOver = false;
-    setReady(false);
-    const open = navigator.mediaDevices?.getUserMedia({ video: { facingMode: facing, width: { ideal: 1920 }, height: { ideal: 1080 } } }) ?? Promise.reject(new Error("no devices"));
+    setStream(null);
+    const open = navigator.mediaDevices?.getUserMedia({ video: { facingMode: facing, width: { ideal: width }, height: { ideal: height } } }) ?? Promise.reject(new Error("no devices"));
     open.then(async (opened) => {
       if (isOver) return opened.getTracks().forEach((track) => track.stop());
-      stream = opened;
-      video.current.srcObject = stream;
+      held = opened;
+      video.current.srcObject = opened;
       await video.current.play().catch(() => {});
-      setReady(true);
+      setStream(opened);
       const devices = await navigator.mediaDevices.enumerateDevices();
       setSeveral(devices.filter((device) => device.kind === "videoinput").length > 1);
     }).catch((fault) => isOver || setError(deviceFault(fault, "camera")));
     return () => {
       isOver = true;
-      stream?.getTracks().forEach((track) => track.stop());
+      held?.getTracks().forEach((track) => track.stop());
     };
   }, [facing]);
+  const turn = hasSeveral ? () => setFacing(facing === "user" ? "environment" : "user") : null;
+  return { stream, error, turn };
+}
+
+/** Gives a File to `onPicture`. */
+export function CameraDialog({ onPicture, onClose }) {
+  const video = useRef(null);
+  const { stream, error, turn } = useCamera(video, 1920, 1080);
+  const [taken, setTaken] = useState(null);
   useEffect(() => () => { if (taken) URL.revokeObjectURL(taken.url); }, [taken]);
   const take = async () => {
     const { videoWidth, videoHeight } = video.current;
@@ -42,8 +49,8 @@ export function CameraDialog({ onPicture, onClose }) {
   const use = () => onPicture(new File([taken.blob], `${t("attach.name.photo")}.jpg`, { type: "image/jpeg" }));
   const footer = taken
     ? html`<${Button} icon="rotate-ccw" onClick=${() => setTaken(null)}>${t("camera.again")}<//><${Button} kind="primary" icon="check" onClick=${use}>${t("camera.use")}<//>`
-    : html`${hasSeveral && html`<${Button} icon="refresh-cw" onClick=${() => setFacing(facing === "user" ? "environment" : "user")}>${t("camera.switch")}<//>`}
-      <${Button} kind="primary" icon="camera" disabled=${!isReady} onClick=${take}>${t("camera.take")}<//>`;
+    : html`${turn && html`<${Button} icon="refresh-cw" onClick=${turn}>${t("camera.switch")}<//>`}
+      <${Button} kind="primary" icon="camera" disabled=${!stream} onClick=${take}>${t("camera.take")}<//>`;
   return html`<${Dialog} title=${t("camera.title")} onClose=${onClose} footer=${!error && footer}>
     ${error
       ? html`<${Note} kind="bad">${error}<//>`

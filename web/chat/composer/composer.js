@@ -1,6 +1,6 @@
 /** Where a message is written: a field that grows, what is attached, and one button that sends or stops. */
 
-import { Button, Icon, Menu, Note } from "../../design/components.js";
+import { Button, Icon, Menu, Note, toast } from "../../design/components.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { modelOf, refreshModels, takes, transcriber } from "../models/models.js";
@@ -9,6 +9,7 @@ import { CameraDialog } from "./camera.js";
 import { Chips } from "./chips.js";
 import { draftOf, keepDraft } from "./drafts.js";
 import { useDrop } from "./drop.js";
+import { FilmDialog } from "./film.js";
 import { Listening, Microphone } from "./microphone.js";
 import { transcribe } from "./recording.js";
 
@@ -28,10 +29,12 @@ export function Composer({ conversation, running, onSend, onStop }) {
   const field = useRef(null);
   const picker = useRef(null);
   const capture = useRef(null);
+  const film = useRef(null);
   const listening = useRef(null);
   const latest = useRef();
-  latest.current = { text, attachments };
+  latest.current = { id, text, attachments };
   const model = modelOf(conversation?.settings);
+  const pendingHere = pending.filter((one) => one.id === id).map(({ name }) => name);
   const setError = (message) => setErrors((before) => [...before.filter((one) => one !== message), message].slice(-MAX_ERRORS));
 
   useEffect(() => { refreshModels(); }, []);
@@ -46,21 +49,30 @@ export function Composer({ conversation, running, onSend, onStop }) {
   useEffect(() => keepDraft(id, { text, attachments }), [text, attachments]);
   useLayoutEffect(() => fit(field.current), [text, mode]);
 
-  const add = async (files) => {
+  /** While files are read the user may go to another conversation: they belong to the one where they were given. */
+  const add = async (files, owner = id) => {
     for (const file of files) {
-      const name = file.name || file.type;
-      setPending((before) => [...before, name]);
+      const one = { id: owner, name: file.name || file.type };
+      setPending((before) => [...before, one]);
       try {
-        const one = await attachmentOf(file);
-        requireRoom(latest.current.attachments, one);
-        latest.current.attachments = [...latest.current.attachments, one];
-        setAttachments(latest.current.attachments);
+        attach(owner, await attachmentOf(file));
       } catch (fault) {
-        setError(fault.message);
+        if (latest.current.id === owner) setError(fault.message);
+        else toast(fault.message, "circle-alert");
       }
-      setPending((before) => before.filter((other) => other !== name));
+      setPending((before) => before.filter((other) => other !== one));
     }
-    field.current?.focus();
+    if (latest.current.id === owner) field.current?.focus();
+  };
+  const attach = (owner, attachment) => {
+    const isHere = latest.current.id === owner;
+    const { text: written, attachments: before } = isHere ? latest.current : draftOf(owner);
+    requireRoom(before, attachment);
+    const attached = [...before, attachment];
+    keepDraft(owner, { text: written, attachments: attached });
+    if (!isHere) return;
+    latest.current.attachments = attached;
+    setAttachments(attached);
   };
   const isOver = useDrop(add);
   const onFiles = (event) => {
@@ -78,14 +90,15 @@ export function Composer({ conversation, running, onSend, onStop }) {
 
   const isEmpty = !text.trim() && !attachments.length;
   const send = async () => {
-    if (running || isEmpty || pending.length || mode !== "writing") return;
+    if (running || isEmpty || pendingHere.length || mode !== "writing") return;
     setText("");
     setAttachments([]);
     setErrors([]);
     try {
       await onSend({ text: text.trim(), attachments });
     } catch (fault) {
-      // A browser's store may be full: nothing of the message is lost.
+      // Nothing of the message is lost.
+      if (latest.current.id !== id) return keepDraft(id, { text, attachments });
       setText(text);
       setAttachments(attachments);
       setError(t("composer.failed", { reason: fault.message }));
@@ -110,10 +123,9 @@ export function Composer({ conversation, running, onSend, onStop }) {
       else setError(t("mic.nothing"));
     } catch (fault) {
       // What was said is not lost: it stays as a sound that one can have written down again.
-      if (fault.name !== "AbortError") {
-        setError(t("mic.failed", { reason: fault.message }));
-        add([blob instanceof File ? blob : new File([blob], name, { type: blob.type })]);
-      }
+      const hasLeft = latest.current.id !== id;
+      if (fault.name !== "AbortError") setError(t("mic.failed", { reason: fault.message }));
+      if (hasLeft || fault.name !== "AbortError") add([blob instanceof File ? blob : new File([blob], name, { type: blob.type })], id);
     }
     setMode("writing");
     setTimeout(() => field.current?.focus());
@@ -136,17 +148,22 @@ export function Composer({ conversation, running, onSend, onStop }) {
     return t(`attach.model.${one.kind}`, { name: model.id.split("/").at(-1) });
   };
   const openCamera = () => (isTouch() ? capture.current.click() : setMode("camera"));
+  const openFilm = () => {
+    if (model && !takes(model, "video")) return setError(t("attach.model.video", { name: model.id.split("/").at(-1) }));
+    return isTouch() ? film.current.click() : setMode("film");
+  };
   const canHear = Boolean(transcriber.value) || takes(model, "audio");
   const choices = [
     { icon: "upload", label: t("attach.files"), onSelect: () => picker.current.click() },
     { icon: "camera", label: t("attach.camera"), onSelect: openCamera },
+    { icon: "video", label: t("attach.film"), onSelect: openFilm },
   ];
 
   return html`<div class="composer ${isOver ? "drop" : ""}">
     ${errors.length > 0 && html`<${Note} kind="bad" role="alert"><div class="row composer-errors"><div class="grow">${errors.map((error) => html`<div>${error}</div>`)}</div>
       <${Button} small icon="x" kind="quiet" label=${t("close")} onClick=${() => setErrors([])} /></div><//>`}
     <form class="composer-box" onSubmit=${(event) => { event.preventDefault(); send(); }} aria-label=${t("composer.name")}>
-      <${Chips} attachments=${attachments} pending=${pending} problemOf=${problemOf} onRemove=${remove} onTranscribe=${onTranscribe} />
+      <${Chips} attachments=${attachments} pending=${pendingHere} problemOf=${problemOf} onRemove=${remove} onTranscribe=${onTranscribe} />
       <textarea ref=${field} class="composer-field" rows="1" value=${text} placeholder=${t(isTouch() ? "composer.placeholder.short" : "composer.placeholder")} aria-label=${t("composer.field")} enterkeyhint=${isTouch() ? "enter" : "send"}
         disabled=${mode === "listening"} onInput=${(event) => setText(event.target.value)} onKeyDown=${onKey} onPaste=${onPaste}></textarea>
       ${mode === "recording" && html`<${Microphone} onRecorded=${onRecorded} onCancel=${() => setMode("writing")} onError=${(message) => { setMode("writing"); setError(message); }} />`}
@@ -158,12 +175,14 @@ export function Composer({ conversation, running, onSend, onStop }) {
         <span class="faint composer-hint">${t("composer.hint")}</span>
         ${running
           ? html`<${Button} icon="square" kind="primary" class="send stop" label=${t("composer.stop")} onClick=${onStop} />`
-          : html`<${Button} icon="arrow-up" kind="primary" class="send" type="submit" label=${t("composer.send")} disabled=${isEmpty || pending.length > 0} />`}
+          : html`<${Button} icon="arrow-up" kind="primary" class="send" type="submit" label=${t("composer.send")} disabled=${isEmpty || pendingHere.length > 0} />`}
       </div>`}
       <input ref=${picker} type="file" multiple hidden onChange=${onFiles} data-role="files" aria-label=${t("attach.files")} />
       <input ref=${capture} type="file" accept="image/*" capture="environment" hidden onChange=${onFiles} data-role="camera" aria-label=${t("attach.camera")} />
+      <input ref=${film} type="file" accept="video/*" capture="environment" hidden onChange=${onFiles} data-role="film" aria-label=${t("attach.film")} />
       ${isOver && html`<div class="drop-here"><${Icon} name="upload" />${t("attach.drop")}</div>`}
     </form>
+    ${mode === "film" && html`<${FilmDialog} onFilm=${(file) => { setMode("writing"); add([file]); }} onClose=${() => setMode("writing")} />`}
     ${mode === "camera" && html`<${CameraDialog} onPicture=${(file) => { setMode("writing"); add([file]); }} onClose=${() => setMode("writing")} />`}
   </div>`;
 }

@@ -1,31 +1,14 @@
-/** The conversations of this browser: what is shown, and what one can do. Views read the signals and call the functions. */
+/** The conversation that is shown: its messages, and what one can do with them. Views read the signals and call the functions. */
 
 import { batch, computed, signal } from "../../app/view.js";
-import { readChoice, writeChoice } from "../../app/choices.js";
-import { conversationHash, goTo, place } from "./address.js";
+import { conversationHash, goTo } from "./address.js";
+import { addressIdOf, changeConversation, conversationOf, conversations, current, draft, newConversation, newId, showConversations, storeSettings } from "./conversation_list.js";
+import { blobsOf, change, deleteAll, deleteWhole, readMessagesOf, readOne, writeAll, writeOne } from "./storage.js";
 import { announce, onNews } from "./tabs.js";
-import { branchOf, childrenOf, pathOf, selecting } from "./tree.js";
-import { deleteAll, readAll, readMessagesOf, readOne, writeAll, writeOne, writeUnless } from "./storage.js";
 import { titleOf } from "./titles.js";
+import { branchOf, childrenOf, pathOf, selecting } from "./tree.js";
 
-const EMPTY_SETTINGS = {
-  model: null, system: "", temperature: null, top_p: null, top_k: null, min_p: null, max_tokens: null, seed: null,
-  reasoning_effort: null, schema: null, logprobs: false, mcpServers: [],
-};
-
-const MAX_STORING_MILLISECONDS = 10_000;
-
-/** All conversations, the newest first. Objects are replaced, never changed. */
-export const conversations = signal([]);
-export const isLoaded = signal(false);
-/** A chat that has no message yet. It is stored with its first. */
-export const draft = signal(newConversation());
-
-const openId = computed(() => (place.value.kind === "conversation" ? place.value.conversationId : null));
-/** The conversation that is shown; undefined where the address names one that is not here. */
-export const current = computed(() => (openId.value ? conversations.value.find((one) => [one.id, one.serverId].includes(openId.value)) : draft.value));
-/** A conversation that the server keeps has an address that other browsers can open. */
-export const addressIdOf = (conversation) => conversation.serverId ?? conversation.id;
+export { addressIdOf, changeConversation, conversations, current, draft, isLoaded, loadConversations, newConversation, newId } from "./conversation_list.js";
 
 /** Messages of the conversation that is shown: id to a signal, so that a growing answer draws itself only. */
 const held = new Map();
@@ -43,30 +26,8 @@ export const messageSignal = (id) => held.get(id);
 export const messageOf = (id) => held.get(id)?.peek();
 export const messagesById = () => new Map([...held].map(([id, one]) => [id, one.peek()]));
 
-export function newId(kind) {
-  const bytes = crypto.getRandomValues(new Uint8Array(9));
-  return `${kind}-${btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_")}`;
-}
-
-export function newConversation() {
-  const now = Date.now();
-  return { id: newId("chat"), title: "", createdAt: now, updatedAt: now, rootIds: [], selected: {}, settings: lastSettings(), place: "browser" };
-}
-
-/** A new chat begins with the model and the sampling of the last one. */
-function lastSettings() {
-  try {
-    return { ...EMPTY_SETTINGS, ...JSON.parse(readChoice("chat.settings", "{}")) };
-  } catch {
-    return { ...EMPTY_SETTINGS };
-  }
-}
-
-export async function loadConversations() {
-  const all = await readAll("conversations");
-  conversations.value = all.sort((a, b) => b.updatedAt - a.updatedAt);
-  isLoaded.value = true;
-}
+/** Ids of the answers that this page reads from the server: what it has of them is newer than what is stored. */
+export const growing = new Set();
 
 /** Reads the messages of the conversation that the address names. */
 export async function loadMessages() {
@@ -82,28 +43,11 @@ export async function loadMessages() {
   });
 }
 
-export function changeConversation(id, change) {
-  if (draft.peek().id === id) {
-    draft.value = { ...draft.peek(), ...change };
-    if (change.settings) rememberSettings(change.settings);
-    return;
-  }
-  const before = conversations.peek().find((one) => one.id === id);
-  if (!before) return;
-  const after = { ...before, ...change };
-  conversations.value = conversations.peek().map((one) => (one.id === id ? after : one)).sort((a, b) => b.updatedAt - a.updatedAt);
-  if (change.settings) rememberSettings(change.settings);
-  return writeOne("conversations", after).then(() => announce({ conversationId: id }));
-}
-
-function rememberSettings(settings) {
-  const { system, schema, mcpServers, ...kept } = settings;
-  writeChoice("chat.settings", JSON.stringify(kept));
-}
-
 /** The draft becomes a conversation when it gets its first message. */
 async function kept(conversation, text) {
-  if (conversations.peek().some((one) => one.id === conversation.id)) return conversation;
+  const known = conversationOf(conversation.id);
+  if (known) return known;
+  storeSettings();
   const stored = { ...conversation, title: titleOf(text), createdAt: Date.now(), updatedAt: Date.now() };
   batch(() => {
     conversations.value = [stored, ...conversations.peek()];
@@ -118,8 +62,7 @@ async function kept(conversation, text) {
 
 /** Adds messages below each other and shows them. The conversation is the one that is shown, or the draft. */
 export async function addMessages(conversation, messages) {
-  const first = messages[0];
-  const stored = await kept(conversation, first.text);
+  const stored = await kept(conversation, messages[0].text);
   let { selected } = stored;
   for (const message of messages) selected = selecting(selected, message);
   const rootIds = [...stored.rootIds, ...messages.filter((one) => !one.parentId).map((one) => one.id)];
@@ -151,10 +94,30 @@ export function showMessage(message) {
   if (shown) shown.value = message;
 }
 
-/** Stores a message. An answer that another tab has read further stays as it is there. */
-export function saveMessage(message) {
-  const isFurther = (stored) => message.answer && stored.answer && stored.answer.sessionId === message.answer.sessionId && stored.answer.cursor > message.answer.cursor;
-  return writeUnless("messages", message, isFurther);
+/** Stores an answer as far as it is. False if its message is deleted, be it by another tab. */
+export async function saveMessage(message) {
+  return Boolean(await change("messages", message, (stored) => (isFurther(stored.answer, message.answer) ? null : message)));
+}
+
+/** Another tab has read the same answer further, or begun the next one in its place. */
+function isFurther(stored, answer) {
+  if (stored.sessionId === answer.sessionId && stored.cursor === answer.cursor) return stored.endedAt !== null && answer.wasLost; // it knows the times
+  if (stored.sessionId === answer.sessionId) return stored.cursor > answer.cursor;
+  return stored.startedAt > answer.startedAt;
+}
+
+/**
+ * Replaces the answer of a message by `make(answer)` of the stored one; null if another tab was first. Shows what is
+ * there then, and returns it: undefined if it was deleted.
+ */
+export async function changeAnswer(message, make) {
+  const after = await change("messages", message, (stored) => {
+    const answer = make(stored.answer);
+    return answer && { ...stored, answer };
+  });
+  if (after) showMessage(after);
+  announce({ conversationId: message.conversationId });
+  return after;
 }
 
 /** Called with a conversation of which another branch is shown, or a part is gone. */
@@ -162,49 +125,61 @@ export const pathListeners = new Set();
 
 /** Shows the branch that has this message. */
 export async function selectMessage(message) {
-  const conversation = conversations.peek().find((one) => one.id === message.conversationId);
+  const conversation = conversationOf(message.conversationId);
   await changeConversation(conversation.id, { selected: selecting(conversation.selected, message) });
   for (const listener of pathListeners) listener(conversation);
 }
 
-const blobsOf = (id) => messageOf(id).attachments.map((one) => one.blobId).filter(Boolean);
-
-/** Called with the ids of messages that are deleted. */
+/** Called with ids of messages that are deleted, here or in another tab. */
 export const messagesDeleted = new Set();
+/** Called with the id of a conversation that is deleted, here or in another tab. */
+export const conversationGone = new Set();
 
 export async function deleteMessage(message) {
   const ids = branchOf(tree.peek(), message.id);
-  for (const listener of messagesDeleted) listener(ids);
   // A question that was edited shares its pictures with the one before.
-  const left = new Set([...held.keys()].filter((id) => !ids.includes(id)).flatMap(blobsOf));
-  const blobs = ids.flatMap(blobsOf).filter((id) => !left.has(id));
-  batch(() => {
-    ids.forEach((id) => held.delete(id));
-    revision.value += 1;
-  });
+  const left = new Set([...held.keys()].filter((id) => !ids.includes(id)).flatMap((id) => blobsOf(messageOf(id))));
+  const blobs = ids.flatMap((id) => blobsOf(messageOf(id))).filter((id) => !left.has(id));
+  drop(ids);
   await deleteAll("messages", ids);
   await deleteAll("blobs", blobs);
-  const conversation = conversations.peek().find((one) => one.id === message.conversationId);
+  announce({ conversationId: message.conversationId, deletedIds: ids });
+  const conversation = conversationOf(message.conversationId);
   if (!conversation) return;
   await changeConversation(conversation.id, { rootIds: conversation.rootIds.filter((id) => !ids.includes(id)) });
   for (const listener of pathListeners) listener(conversation);
 }
 
-/** Called with a conversation that is deleted. */
+function drop(ids) {
+  for (const listener of messagesDeleted) listener(ids);
+  batch(() => {
+    ids.forEach((id) => held.delete(id));
+    revision.value += 1;
+  });
+}
+
+/** Called with a conversation that is deleted by the user of this tab. */
 export const deleted = new Set();
 
 export async function deleteConversation(id) {
-  const conversation = conversations.peek().find((one) => one.id === id);
-  const messages = await readMessagesOf(id);
-  if (current.peek()?.id === id) goTo("#/");
-  conversations.value = conversations.peek().filter((one) => one.id !== id);
+  const conversation = conversationOf(id);
+  await dropConversation(id);
   for (const listener of deleted) listener(conversation);
-  for (const listener of messagesDeleted) listener(messages.map((one) => one.id));
-  await deleteAll("messages", messages.map((one) => one.id));
-  await deleteAll("blobs", messages.flatMap((one) => one.attachments.map((attachment) => attachment.blobId)).filter(Boolean));
-  await deleteAll("conversations", [id]);
-  announce({ conversationId: id });
+  announce({ conversationId: id, isDeleted: true });
 }
+
+/** True if it was the one that is shown. */
+async function dropConversation(id) {
+  const isShown = current.peek()?.id === id;
+  for (const listener of conversationGone) listener(id);
+  if (isShown) goTo("#/", { replace: true });
+  conversations.value = conversations.peek().filter((one) => one.id !== id);
+  await deleteWhole(id);
+  return isShown;
+}
+
+/** Called when the conversation that is shown was deleted in another tab. */
+export const shownDeleted = new Set();
 
 /** Takes a conversation with its messages that came from a file or from the server. */
 export async function takeConversation(conversation, messages, addressId = conversation.id) {
@@ -223,28 +198,38 @@ export async function addServerMessages(conversation, messages, serverItems) {
   await changeConversation(conversation.id, { serverItems });
 }
 
-/** The tab that asked learns first what a response is called. */
-const isSameAnswer = (shown, stored) => Boolean(shown) && shown.sessionId === stored?.sessionId && (shown.responseId ?? null) === (stored.responseId ?? shown.responseId ?? null);
-
-/** Another tab has changed something: reads it anew. Answers that grow here keep what they have. */
-onNews(async ({ conversationId }) => {
+/** Another tab has changed something: reads it anew. */
+onNews(async ({ conversationId, isDeleted = false, deletedIds = [] }) => {
+  if (isDeleted) {
+    if (await dropConversation(conversationId)) for (const listener of shownDeleted) listener();
+    return;
+  }
+  await storeSettings();
   const stored = await readOne("conversations", conversationId);
-  const others = conversations.peek().filter((one) => one.id !== conversationId);
-  conversations.value = stored ? [stored, ...others].sort((a, b) => b.updatedAt - a.updatedAt) : others;
+  if (stored) showAnew(stored);
+  // An answer that is read here would store a message that was deleted there.
+  if (deletedIds.length) drop(deletedIds);
   if (heldFor.peek() !== conversationId) return;
   const messages = await readMessagesOf(conversationId);
-  const ids = new Set(messages.map((one) => one.id));
-  // What was just asked here may not be stored yet.
-  const gone = [...held.keys()].filter((id) => !ids.has(id) && Date.now() - messageOf(id).createdAt > MAX_STORING_MILLISECONDS);
-  // An answer that is read here would store a message that was deleted there.
-  for (const listener of messagesDeleted) listener(gone);
+  if (heldFor.peek() !== conversationId) return;
   batch(() => {
-    for (const id of gone) held.delete(id);
     for (const message of messages) {
       const shown = held.get(message.id);
       if (!shown) held.set(message.id, signal(message));
-      else if (!isSameAnswer(shown.peek().answer, message.answer)) shown.value = message;
+      else if (!growing.has(message.id) || !isSameAnswer(shown.peek().answer, message.answer)) shown.value = message;
     }
     revision.value += 1;
   });
 });
+
+/** The conversation that is shown may have another address now: the server keeps it, or does no longer. */
+function showAnew(stored) {
+  const isShown = current.peek()?.id === stored.id;
+  batch(() => {
+    showConversations([stored, ...conversations.peek().filter((one) => one.id !== stored.id)]);
+    if (isShown && current.peek()?.id !== stored.id) goTo(conversationHash(addressIdOf(stored)), { replace: true });
+  });
+}
+
+/** The tab that asked learns first what a response is called. */
+const isSameAnswer = (shown, stored) => Boolean(shown) && shown.sessionId === stored?.sessionId && (shown.responseId ?? null) === (stored.responseId ?? shown.responseId ?? null);

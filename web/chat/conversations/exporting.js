@@ -2,6 +2,7 @@
 
 import { newConversation, newId } from "./conversations.js";
 import { readMessagesOf } from "./storage.js";
+import { documentText } from "./stored_attachments.js";
 import { childrenOf, pathOf } from "./tree.js";
 import { titleOf } from "./titles.js";
 
@@ -34,8 +35,13 @@ function withoutBlobs(message) {
 export function markdownOf(conversation, messages) {
   const byId = new Map(messages.map((one) => [one.id, one]));
   const shown = pathOf(childrenOf(messages), conversation.selected).map((id) => byId.get(id));
-  const parts = shown.map((one) => `## ${one.role === "user" ? "User" : "Assistant"}\n\n${(one.answer?.text ?? one.text).trim()}`);
+  const parts = shown.map((one) => `## ${one.role === "user" ? "User" : "Assistant"}\n\n${textWithDocuments(one).trim()}`);
   return `# ${conversation.title}\n\n${parts.join("\n\n")}\n`;
+}
+
+function textWithDocuments({ text, answer, attachments }) {
+  const documents = attachments.filter((one) => one.kind === "document").map(documentText);
+  return [...documents, answer?.text ?? text].join("\n");
 }
 
 export function importedOf(text, fileName = "") {

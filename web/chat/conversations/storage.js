@@ -1,126 +1,138 @@
-/** What the chat keeps in this browser: a small wrapper of IndexedDB. Where that is forbidden, memory takes its place. */
+/** What the chat keeps in this browser. What the database does not take stays in memory, so that the page shows and exports it. */
 
-const NAME = "tis-chat";
-/** Each entry makes the stores of one version out of the one before. Never change one: add another. */
-const VERSIONS = [
-  (database) => {
-    database.createObjectStore("conversations", { keyPath: "id" });
-    database.createObjectStore("messages", { keyPath: "id" }).createIndex("conversationId", "conversationId");
-    database.createObjectStore("blobs", { keyPath: "id" });
-    database.createObjectStore("kept", { keyPath: "id" });
-  },
-];
+import { database, reading, storageState, writing } from "./database.js";
 
-let opening = null;
+/** Store to id to value: newer than what the database has, or missing there. */
+const unstored = new Map();
 
-function database() {
-  opening ??= new Promise((resolve, reject) => {
-    const request = indexedDB.open(NAME, VERSIONS.length);
-    request.onupgradeneeded = (event) => VERSIONS.slice(event.oldVersion).forEach((make) => make(request.result));
-    request.onsuccess = () => {
-      // Another tab with a newer version of the page waits for this one to let go.
-      request.result.onversionchange = () => { request.result.close(); opening = null; };
-      resolve(request.result);
-    };
-    request.onerror = () => reject(request.error);
-  });
-  return opening;
+function unstoredOf(store) {
+  if (!unstored.has(store)) unstored.set(store, new Map());
+  return unstored.get(store);
 }
 
-const memory = new Map();
-let isInMemory = typeof indexedDB === "undefined";
-
-/** True where nothing outlives the page. */
-export function storesInMemory() {
-  return isInMemory;
+export async function readOne(store, id) {
+  const found = await reading(store, (objects) => objects.get(id));
+  return unstoredOf(store).get(id) ?? found;
 }
 
-async function inStore(store, mode, work) {
-  if (!isInMemory) {
-    let opened;
-    try {
-      opened = await database();
-    } catch {
-      isInMemory = true;
-    }
-    if (opened) return inTransaction(opened, store, mode, work);
-  }
-  if (!memory.has(store)) memory.set(store, new Map());
-  return work.inMemory(memory.get(store));
+export async function readAll(store) {
+  return merged(store, await reading(store, (objects) => objects.getAll()));
 }
 
-function inTransaction(opened, store, mode, work) {
-  return new Promise((resolve, reject) => {
-    const transaction = opened.transaction(store, mode);
-    let result;
-    transaction.oncomplete = () => resolve(result);
-    transaction.onerror = transaction.onabort = () => reject(transaction.error);
-    work.inDatabase(transaction.objectStore(store), (value) => { result = value; });
-  });
+export async function readMessagesOf(conversationId) {
+  const found = await reading("messages", (objects) => objects.index("conversationId").getAll(conversationId));
+  return merged("messages", found, (one) => one.conversationId === conversationId);
 }
 
-export function readOne(store, id) {
-  return inStore(store, "readonly", {
-    inDatabase: (objects, give) => { objects.get(id).onsuccess = (event) => give(event.target.result); },
-    inMemory: (objects) => objects.get(id),
-  });
-}
-
-export function readAll(store) {
-  return inStore(store, "readonly", {
-    inDatabase: (objects, give) => { objects.getAll().onsuccess = (event) => give(event.target.result); },
-    inMemory: (objects) => [...objects.values()],
-  });
-}
-
-export function readMessagesOf(conversationId) {
-  return inStore("messages", "readonly", {
-    inDatabase: (objects, give) => { objects.index("conversationId").getAll(conversationId).onsuccess = (event) => give(event.target.result); },
-    inMemory: (objects) => [...objects.values()].filter((one) => one.conversationId === conversationId),
-  });
+function merged(store, found = [], belongs = () => true) {
+  const newer = [...unstoredOf(store).values()].filter(belongs);
+  return [...found.filter((one) => !unstoredOf(store).has(one.id)), ...newer];
 }
 
 /** Writes all or none. */
-export function writeAll(store, values) {
-  return inStore(store, "readwrite", {
-    inDatabase: (objects) => values.forEach((value) => objects.put(value)),
-    inMemory: (objects) => values.forEach((value) => objects.set(value.id, structuredClone(value))),
-  });
+export async function writeAll(store, values) {
+  const isWritten = await writing([store], (objects) => values.forEach((value) => objects[store].put(value)));
+  for (const value of values) {
+    if (isWritten) unstoredOf(store).delete(value.id);
+    else unstoredOf(store).set(value.id, structuredClone(value));
+  }
+  if (isWritten) await writeUnstored();
 }
 
 export const writeOne = (store, value) => writeAll(store, [value]);
 
-/** Writes `value` unless what is there is further (`isFurther(stored)`): two tabs save the same answer. */
-export function writeUnless(store, value, isFurther) {
-  return inStore(store, "readwrite", {
-    inDatabase: (objects) => {
-      objects.get(value.id).onsuccess = (event) => { if (!event.target.result || !isFurther(event.target.result)) objects.put(value); };
-    },
-    inMemory: (objects) => objects.set(value.id, structuredClone(value)),
+/**
+ * Replaces what is stored by `make(stored)`, with no other tab in between; null leaves it. Returns what is there then:
+ * undefined if it was deleted. `known` is what the page has, for a page without a database.
+ */
+export async function change(store, known, make) {
+  const newer = unstoredOf(store);
+  const { id } = known;
+  let after;
+  const changed = (before) => {
+    const made = before ? make(before) : null;
+    after = made ?? before;
+    return made;
+  };
+  const hasDatabase = Boolean(await database());
+  if (newer.has(id) || !hasDatabase) {
+    const made = changed(newer.get(id) ?? known);
+    if (made) newer.set(id, structuredClone(made));
+    return after;
+  }
+  const isWritten = await writing([store], (objects) => {
+    objects[store].get(id).onsuccess = (event) => {
+      try {
+        const made = changed(event.target.result);
+        if (made) objects[store].put(made);
+      } catch {
+        event.target.transaction.abort();
+      }
+    };
   });
+  if (!isWritten && after) newer.set(id, structuredClone(after));
+  // It was not stored yet, and has just turned out not to fit.
+  if (!after && newer.has(id)) return change(store, known, make);
+  return after;
 }
 
-export function deleteAll(store, ids) {
-  return inStore(store, "readwrite", {
-    inDatabase: (objects) => ids.forEach((id) => objects.delete(id)),
-    inMemory: (objects) => ids.forEach((id) => objects.delete(id)),
+export async function deleteAll(store, ids) {
+  for (const id of ids) unstoredOf(store).delete(id);
+  await writing([store], (objects) => ids.forEach((id) => objects[store].delete(id)));
+  await writeUnstored();
+}
+
+/** The conversation with its messages and their files, whoever has stored them. */
+export async function deleteWhole(conversationId) {
+  const newer = merged("messages", [], (one) => one.conversationId === conversationId);
+  for (const message of newer) {
+    for (const id of blobsOf(message)) unstoredOf("blobs").delete(id);
+    unstoredOf("messages").delete(message.id);
+  }
+  unstoredOf("conversations").delete(conversationId);
+  await writing(["conversations", "messages", "blobs"], ({ conversations, messages, blobs }) => {
+    conversations.delete(conversationId);
+    messages.index("conversationId").openCursor(conversationId).onsuccess = (event) => {
+      const cursor = event.target.result;
+      if (!cursor) return;
+      for (const id of blobsOf(cursor.value)) blobs.delete(id);
+      cursor.delete();
+      cursor.continue();
+    };
   });
+  await writeUnstored();
+}
+
+export const blobsOf = (message) => message.attachments.map((one) => one.blobId).filter(Boolean);
+
+/** There may be room again. */
+async function writeUnstored() {
+  const all = [...unstored].filter(([, values]) => values.size);
+  for (const [store, values] of all) {
+    const tried = [...values];
+    if (!(await writing([store], (objects) => tried.forEach(([, value]) => objects[store].put(value))))) return;
+    // A value that changed meanwhile is still newer.
+    for (const [id, value] of tried) if (values.get(id) === value) values.delete(id);
+  }
+  if (storageState.peek() === "full" && [...unstored.values()].every((values) => !values.size)) storageState.value = "stored";
 }
 
 /** The ids of conversations whose messages have this text, at most `limit` of them. */
-export function searchMessages(text, limit = 200) {
+export async function searchMessages(text, limit = 200) {
   const wanted = text.toLowerCase();
-  const matches = (one) => (one.answer?.text ?? one.text ?? "").toLowerCase().includes(wanted);
-  return inStore("messages", "readonly", {
-    inDatabase: (objects, give) => {
-      const found = new Set();
-      objects.openCursor().onsuccess = (event) => {
-        const cursor = event.target.result;
-        if (!cursor || found.size >= limit) return give(found);
-        if (matches(cursor.value)) found.add(cursor.value.conversationId);
-        cursor.continue();
-      };
-    },
-    inMemory: (objects) => new Set([...objects.values()].filter(matches).map((one) => one.conversationId)),
+  const found = new Set();
+  const take = (one) => { if ((one.answer?.text ?? one.text ?? "").toLowerCase().includes(wanted)) found.add(one.conversationId); };
+  unstoredOf("messages").forEach(take);
+  const opened = await database();
+  if (!opened) return found;
+  return new Promise((resolve, reject) => {
+    const request = opened.transaction("messages").objectStore("messages").openCursor();
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const cursor = request.result;
+      if (!cursor || found.size >= limit) return resolve(found);
+      take(cursor.value);
+      return cursor.continue();
+    };
   });
 }

@@ -1,4 +1,4 @@
-/** Keeps the bytes of attachments in this browser, apart from the message that has them. */
+/** What came with a question: bytes are kept in this browser apart from the message that has them, documents are text. */
 
 import { writeOne } from "./storage.js";
 
@@ -9,4 +9,11 @@ export function storedAttachments(attachments) {
     await writeOne("blobs", { id: attachment.id, blob });
     return { ...attachment, blobId: attachment.id };
   }));
+}
+
+/** A fence longer than any in the document, so that its end is certain. */
+export function documentText({ name, text }) {
+  const longest = Math.max(2, ...[...(text ?? "").matchAll(/`+/g)].map((match) => match[0].length));
+  const fence = "`".repeat(longest + 1);
+  return `${name}:\n\n${fence}\n${text}\n${fence}\n`;
 }

@@ -2,6 +2,7 @@
 
 import DOMPurify from "../../vendor/dompurify.js";
 import { t } from "../../app/words.js";
+import { hostOf } from "../answers/sources.js";
 import { codeBlock } from "./code_block.js";
 import { showFormulas } from "./formulas.js";
 
@@ -14,9 +15,11 @@ const CONFIG = {
   ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false, RETURN_DOM_FRAGMENT: true,
 };
 
-export function elementsOf(html) {
+/** `sources`: what the answer cites, by address; their numbers stand behind the links. */
+export function elementsOf(html, sources = null) {
   const fragment = DOMPurify.sanitize(html, CONFIG);
-  fragment.querySelectorAll("a[href]").forEach(mendLink);
+  fragment.querySelectorAll("a[href]").forEach((link) => mendLink(link, sources));
+  fragment.querySelectorAll("sup.note-number").forEach(mendNoteNumber);
   fragment.querySelectorAll("img").forEach(mendPicture);
   fragment.querySelectorAll("table").forEach(mendTable);
   fragment.querySelectorAll("pre > code").forEach((code) => code.parentNode.replaceWith(codeBlock(code.textContent, languageOf(code)).element));
@@ -29,11 +32,38 @@ function languageOf(code) {
   return /language-(\S+)/.exec(code.className)?.[1] ?? "";
 }
 
-function mendLink(link) {
+function mendLink(link, sources) {
   if (!/^(https?:|mailto:)/i.test(link.getAttribute("href"))) return link.removeAttribute("href");
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";
   if (link.className === "picture-link") link.textContent = t("chat.link.picture", { name: link.textContent });
+  const source = sources?.get(normal(link.getAttribute("href")));
+  // "[1]" is the number of a source already.
+  const number = /^\[?(\d{1,3})\]?$/.exec(link.textContent)?.[1];
+  if (!source && !number) return;
+  const sup = Object.assign(document.createElement("sup"), { className: "cite" });
+  const cited = number ? link : Object.assign(link.cloneNode(false), { className: "" });
+  if (number) link.replaceWith(sup);
+  else link.after(sup);
+  cited.textContent = source?.number ?? number;
+  cited.title = source?.title || hostOf(link.getAttribute("href"));
+  cited.setAttribute("aria-label", t("chat.source", { number: cited.textContent, title: cited.title }));
+  sup.append(cited);
+}
+
+/** Addresses as browsers write them, to find one in what is cited. */
+export function normal(url) {
+  try {
+    return new URL(url).href;
+  } catch {
+    return url;
+  }
+}
+
+function mendNoteNumber(sup) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "note-ref", textContent: sup.textContent });
+  button.setAttribute("aria-label", t("chat.footnote", { number: sup.textContent }));
+  sup.replaceChildren(button);
 }
 
 function mendPicture(picture) {

@@ -1,17 +1,28 @@
 /**
  * Markdown that grows: split into blocks, of which all but the last are rendered once and kept. The last is rendered again
- * when text comes; of a long list only its last item, of code only the characters that are new.
+ * when text comes; of a long list only its last item, of code only the characters that are new. A block that names what
+ * is defined later is drawn once more then.
  */
 
 import { codeBlock } from "./code_block.js";
 import { elementsOf } from "./clean.js";
+import { Footnotes } from "./footnotes.js";
 import { blocksOf, htmlOf, mended, tokensOf } from "./language.js";
+import { References } from "./references.js";
 
 const MENDED = new Set(["paragraph", "heading", "blockquote", "text"]);
+const DEFINES = new Set(["def", "footnote"]);
 
 export class GrowingText {
   constructor(root) {
     this.root = root;
+    this.sources = null;
+    this.reset();
+  }
+
+  /** What the answer cites, by address, for all that is drawn from now on. */
+  cite(sources) {
+    this.sources = sources;
     this.reset();
   }
 
@@ -21,6 +32,8 @@ export class GrowingText {
     this.offset = 0;
     this.growing = null;
     this.wasFinal = false;
+    this.references = new References();
+    this.footnotes = new Footnotes(this.root);
   }
 
   update(given, isFinal) {
@@ -36,28 +49,37 @@ export class GrowingText {
       else if (at === last) this.show(token, isFinal);
     }
     this.wasFinal = isFinal;
+    if (this.references.settle()) this.footnotes.show(this.references);
   }
 
   /** A block that nothing changes any more. */
   finish(token) {
     this.offset += token.raw.length;
-    if (token.type === "space" || token.type === "def") return;
     this.show(token, true);
+    if (token.type === "space" || DEFINES.has(token.type)) return;
+    const { growing } = this;
+    if (token.type !== "code") this.references.await(token.raw, () => growing.again(token));
     this.growing = null;
   }
 
   show(token, isFinal) {
     if (token.type === "space") return;
-    this.growing ??= new GrowingBlock(this.root);
+    if (DEFINES.has(token.type)) {
+      // Half a definition, as "[1]: https://exam", would be drawn with each of its letters.
+      if (isFinal) this.references.define(token);
+      return;
+    }
+    this.growing ??= new GrowingBlock(this);
     this.growing.show(token, isFinal);
   }
 }
 
 class GrowingBlock {
-  constructor(root) {
+  constructor(text) {
+    this.text = text;
     this.element = document.createElement("div");
     this.element.className = "block";
-    root.append(this.element);
+    text.root.insertBefore(this.element, text.footnotes.element);
     this.shown = null; // "code", "list" or "other"
   }
 
@@ -65,6 +87,16 @@ class GrowingBlock {
     if (token.type === "code") this.showCode(token, isFinal);
     else if (token.type === "list") this.showList(token, isFinal);
     else this.showOther(token, isFinal);
+  }
+
+  /** Something that it names is defined. */
+  again(token) {
+    this.raws = [];
+    this.show(token, true);
+  }
+
+  elementsOf(tokens) {
+    return elementsOf(htmlOf(tokens), this.text.sources);
   }
 
   showCode(token, isFinal) {
@@ -90,7 +122,7 @@ class GrowingBlock {
       const isLast = !isFinal && at === token.items.length - 1;
       const raw = isLast ? mended(item.raw.trimEnd()) : item.raw;
       if (this.raws[at] === raw) return;
-      const made = itemOf(raw, token.loose);
+      const made = this.itemOf(raw, token.loose);
       if (this.list.children[at]) this.list.children[at].replaceWith(made);
       else this.list.append(made);
       this.raws[at] = raw;
@@ -101,14 +133,15 @@ class GrowingBlock {
 
   showOther(token, isFinal) {
     const isMended = !isFinal && MENDED.has(token.type);
-    this.element.replaceChildren(elementsOf(htmlOf(tokensOf(isMended ? mended(token.raw.trimEnd()) : token.raw))));
+    const raw = isMended ? mended(token.raw.trimEnd()) : token.raw;
+    this.element.replaceChildren(this.elementsOf(tokensOf(raw, this.text.references)));
     this.shown = "other";
   }
-}
 
-function itemOf(raw, isLoose) {
-  const tokens = tokensOf(raw);
-  // Whether paragraphs stand apart is a matter of the whole list.
-  if (isLoose) for (const one of tokens[0]?.items?.[0]?.tokens ?? []) if (one.type === "text") one.type = "paragraph";
-  return elementsOf(htmlOf(tokens)).querySelector("li") ?? document.createElement("li");
+  itemOf(raw, isLoose) {
+    const tokens = tokensOf(raw, this.text.references);
+    // Whether paragraphs stand apart is a matter of the whole list.
+    if (isLoose) for (const one of tokens[0]?.items?.[0]?.tokens ?? []) if (one.type === "text") one.type = "paragraph";
+    return this.elementsOf(tokens).querySelector("li") ?? document.createElement("li");
+  }
 }

@@ -12,6 +12,13 @@ const BLOCK_FORMULA = /^ {0,3}(?:\$\$([^$]+?)\$\$|\\\[([\s\S]+?)\\\]) *(?:\n+|$)
 // A dollar is a formula's if no space follows it, none is before the second one, and no digit is behind that: "$5 to $10" is none.
 const INLINE_FORMULA = /^(?:\$\$([^$]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|\$(?![\s$])([^$\n]*?[^$\s\\])\$(?!\d))/;
 
+/** A footnote goes on in lines that are set in. */
+const FOOTNOTE = /^ {0,3}\[\^([^\]\s]{1,40})\]:[ \t]*([^\n]*(?:\n(?: {2,}|\t)[^\n]+)*)(?:\n+|$)/;
+const FOOTNOTE_NUMBER = /^\[\^([^\]\s]{1,40})\](?!:)/;
+
+/** The `References` of the text that is read now. */
+let references = null;
+
 const formulaHtml = ({ tex, isDisplay }) => `<span class="math${isDisplay ? " display" : ""}">${escaped(tex)}</span>`;
 
 function startOfFormula(text) {
@@ -45,6 +52,27 @@ const marked = new Marked({
       },
       renderer: formulaHtml,
     },
+    {
+      name: "footnote",
+      level: "block",
+      start: (text) => text.match(/^ {0,3}\[\^[^\]\s]{1,40}\]:/m)?.index,
+      tokenizer(text) {
+        const match = text.match(FOOTNOTE);
+        return match ? { type: "footnote", raw: match[0], label: match[1].toLowerCase(), text: match[2].replace(/\n[ \t]+/g, "\n") } : undefined;
+      },
+      renderer: () => "",
+    },
+    {
+      name: "footnoteNumber",
+      level: "inline",
+      start: (text) => text.match(/\[\^/)?.index,
+      tokenizer(text) {
+        const match = text.match(FOOTNOTE_NUMBER);
+        const note = match && references?.notes.get(match[1].toLowerCase());
+        return note ? { type: "footnoteNumber", raw: match[0], number: note.number } : undefined;
+      },
+      renderer: ({ number }) => `<sup class="note-number">${number}</sup>`,
+    },
   ],
   renderer: {
     html({ text }) {
@@ -58,7 +86,13 @@ const marked = new Marked({
   },
 });
 
-export const tokensOf = (text) => marked.lexer(text);
+/** `defined`: the `References` of the text. */
+export function tokensOf(text, defined = null) {
+  const lexer = new Lexer(marked.defaults);
+  Object.assign(lexer.tokens.links, defined?.links);
+  references = defined;
+  return lexer.lex(text);
+}
 
 /** The blocks of a text, without what is inside of their lines: quick, as most of them have been drawn before. */
 export function blocksOf(text) {
@@ -72,7 +106,7 @@ export const htmlOf = (tokens) => marked.parser(tokens);
 export function mended(text) {
   const outside = text.replace(/`[^`\n]*`/g, "");
   if (/`[^`\n]*$/.test(outside)) return `${text}\``;
-  const link = /!?\[([^\]\n]*)(\]\([^)\s]*)?$/.exec(text);
+  const link = /!?\[([^\]\n]*)(\]\([^)\s]*|\]\[[^\]\n]*)?$/.exec(text);
   const base = link ? text.slice(0, link.index) + link[1] : text;
   const trimmed = base.replace(/(\*{1,3}|~~|_{1,2})$/, (marks) => ((outside.split(marks).length - 1) % 2 ? "" : marks));
   const isOpen = (trimmed.replace(/`[^`\n]*`/g, "").split("**").length - 1) % 2 === 1 && /\*\*[^\s*][^*]*$/.test(trimmed);

@@ -1,7 +1,9 @@
 /** Text of an answer as it grows. The elements are not drawn by preact: they are kept, and grow at their end. */
 
 import { html, useLayoutEffect, useRef } from "../../app/view.js";
+import { normal } from "./clean.js";
 import { enlarged } from "./enlarged_picture.js";
+import { followNote } from "./footnotes.js";
 import { GrowingText } from "./growing_text.js";
 
 /** A text that takes long to draw is drawn less often: at most this part of the time goes into it. */
@@ -11,7 +13,8 @@ const MAX_KEPT_TIMES = 5000;
 /** How long each drawing took, in milliseconds: for those who measure. */
 export const drawingTimes = [];
 
-export function RichText({ text, isFinal }) {
+/** `sources`: what the text cites, as `sourcesOf` has it. */
+export function RichText({ text, isFinal, sources = [] }) {
   const root = useRef(null);
   const held = useRef(null);
   useLayoutEffect(() => {
@@ -19,10 +22,12 @@ export function RichText({ text, isFinal }) {
     return () => held.current.close();
   }, []);
   useLayoutEffect(() => held.current.offer(text, isFinal), [text, isFinal]);
-  return html`<div class="rich" ref=${root} onClick=${enlarge}></div>`;
+  useLayoutEffect(() => held.current.cite(sources), [sources.length]);
+  return html`<div class="rich" ref=${root} onClick=${onClick}></div>`;
 }
 
-function enlarge(event) {
+function onClick(event) {
+  followNote(event.currentTarget, event.target);
   const picture = event.target.closest(".picture-button")?.querySelector("img");
   if (picture) enlarged.value = { url: picture.src, name: picture.alt };
 }
@@ -37,6 +42,7 @@ class PacedText {
 
   offer(text, isFinal) {
     clearTimeout(this.timer);
+    this.offered = [text, isFinal];
     const early = this.next - performance.now();
     if (early <= 0 || isFinal) this.draw(text, isFinal);
     else this.timer = setTimeout(() => this.draw(text, isFinal), early);
@@ -55,6 +61,12 @@ class PacedText {
     const took = performance.now() - start;
     this.next = start + took / BUSY_PART;
     if (drawingTimes.length < MAX_KEPT_TIMES) drawingTimes.push(took);
+  }
+
+  cite(sources) {
+    if (!sources.length) return;
+    this.text.cite(new Map(sources.map((one) => [normal(one.url), one])));
+    this.draw(...this.offered);
   }
 
   close() {

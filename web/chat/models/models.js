@@ -9,6 +9,8 @@ export const models = signal(null);
 export const modelsError = signal(null);
 /** Bytes that each loaded model holds, by id, from `/health`. */
 export const heldBytes = signal({});
+/** How far loads are that somebody has begun, by id: a part from 0 to 1, or null where nobody knows. */
+export const loadParts = signal({});
 /** Loads that this page watches: id -> { stage, part }, `part` from 0 to 1 or null. */
 export const loads = signal({});
 
@@ -41,7 +43,9 @@ async function read() {
     return;
   }
   const health = await getJson("health", { ask: false }).catch((fault) => fault.body);
-  heldBytes.value = Object.fromEntries((health?.models ?? []).map((model) => [model.id, model.memoryBytes]));
+  const known = health?.models ?? [];
+  heldBytes.value = Object.fromEntries(known.map((model) => [model.id, model.memoryBytes]));
+  loadParts.value = Object.fromEntries(known.map((model) => [model.id, model.progress]));
 }
 
 /** Resolves to true when the model is ready; throws with the words of the server if it does not load. */

@@ -5,19 +5,26 @@ import { now } from "../../design/shell.js";
 import { html } from "../../app/view.js";
 import { formatSeconds, t } from "../../app/words.js";
 import { isRunning } from "../answers/run_answer.js";
+import { sourcesOf } from "../answers/sources.js";
+import { LoadingNote } from "./loading_note.js";
 import { LogprobText } from "./logprobs.js";
 import { RichText } from "../markdown/rich_text.js";
 import { SchemaAnswer, schemaOfAnswer } from "./schema_answer.js";
+import { Sources } from "./sources_view.js";
 import { Steps } from "./steps_view.js";
 import { Thoughts } from "./thoughts.js";
 
-export function AnswerBody({ answer, showsLogprobs = false, onRetry, onResume, onDecide = () => {} }) {
+/** `isOwn`: not one of somebody else, which is watched with a token that opens nothing else. */
+export function AnswerBody({ answer, isOwn = true, showsLogprobs = false, onRetry, onResume, onDecide = null }) {
   const running = isRunning(answer);
+  const sources = sourcesOf(answer);
   return html`<div class="answer">
     ${answer.reasoning && html`<${Thoughts} answer=${answer} />`}
-    ${answer.steps.length > 0 && html`<${Steps} answer=${answer} onApprove=${(step) => onDecide(step, true)} onRefuse=${(step) => onDecide(step, false)} />`}
-    ${showsLogprobs ? html`<${LogprobText} answer=${answer} />` : answer.text && schemaOfAnswer(answer) ? html`<${SchemaAnswer} answer=${answer} />` : answer.text && html`<${RichText} text=${answer.text} isFinal=${!running} />`}
+    ${answer.steps.length > 0 && html`<${Steps} answer=${answer} onDecide=${onDecide} />`}
+    ${showsLogprobs ? html`<${LogprobText} answer=${answer} />` : answer.text && schemaOfAnswer(answer) ? html`<${SchemaAnswer} answer=${answer} />` : answer.text && html`<${RichText} text=${answer.text} isFinal=${!running} sources=${sources} />`}
+    <${Sources} sources=${sources} />
     ${running && !answer.wait && !answer.text && !answer.reasoning && html`<div class="pulse" role="img" aria-label=${t("chat.waiting")}><span></span><span></span><span></span></div>`}
+    ${isOwn && running && ((!answer.text && !answer.reasoning) || answer.wasLost) && html`<${LoadingNote} answer=${answer} />`}
     ${answer.wait && html`<${Waiting} wait=${answer.wait} />`}
     ${answer.status === "stopped" && html`<p class="answer-note faint"><${Icon} name="square" /> ${t("chat.stopped")}</p>`}
     ${answer.status === "done" && answer.finishReason === "length" && html`<p class="answer-note faint">${t("chat.cut")}</p>`}

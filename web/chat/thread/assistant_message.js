@@ -1,21 +1,22 @@
 /** An answer with what one can do with it. */
 
-import { Button, CopyButton, Menu } from "../../design/components.js";
+import { later } from "../../app/later.js";
+import { Button, CopyButton, Menu, toast } from "../../design/components.js";
 import { html, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { continueAnswer, decide, regenerate, resume } from "../answers/answering.js";
+import { continueAnswer, decide, regenerate, requestToShow, resume } from "../answers/answering.js";
 import { isRunning } from "../answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { AnswerStats } from "./answer_stats.js";
 import { Branches } from "./branches.js";
-import { CodeDialog } from "./code_dialog.js";
 import { deleteMessage } from "../conversations/conversations.js";
 import { sharing } from "../answers/share.js";
 
+const CodeDialog = later(async () => (await import("./code_dialog.js")).CodeDialog, () => toast(t("server.unreachable"), "wifi-off"));
 const CONTINUED = new Set(["session_lost", "replay_gap", "server_shutting_down", "unreachable"]);
 
 export function AssistantMessage({ message, conversation, isLast }) {
-  const [isCodeOpen, setCodeOpen] = useState(false);
+  const [shownRequest, setShownRequest] = useState(null);
   const [showsLogprobs, setShowsLogprobs] = useState(false);
   const { answer } = message;
   const running = isRunning(answer);
@@ -24,8 +25,8 @@ export function AssistantMessage({ message, conversation, isLast }) {
   const wasCut = answer.text && answer.api === "chat" && (answer.finishReason === "length" || answer.status === "stopped" || CONTINUED.has(answer.error?.code));
   const more = [
     answer.logprobs && { icon: "eye", label: t(showsLogprobs ? "chat.logprobs.hide" : "chat.logprobs.show"), onSelect: () => setShowsLogprobs(!showsLogprobs) },
-    answer.request && { icon: "code", label: t("chat.as_code"), onSelect: () => setCodeOpen(true) },
-    isLast && answer.api === "chat" && { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } },
+    answer.request && { icon: "code", label: t("chat.as_code"), onSelect: async () => setShownRequest(await requestToShow(message)) },
+    isLast && { icon: "share-2", label: t("chat.share"), onSelect: () => { sharing.value = conversation.id; } },
     { icon: "trash-2", label: t("chat.delete_answer"), danger: true, onSelect: () => deleteMessage(message) },
   ].filter(Boolean);
   return html`<article class="message assistant" aria-busy=${running}>
@@ -39,6 +40,6 @@ export function AssistantMessage({ message, conversation, isLast }) {
       <${Menu} small icon="ellipsis" label=${t("chat.more")} items=${more} placement=${isLast ? "above" : "below"} />
       <${AnswerStats} answer=${answer} />
     </div>`}
-    ${isCodeOpen && html`<${CodeDialog} request=${answer.request} onClose=${() => setCodeOpen(false)} />`}
+    ${shownRequest && html`<${CodeDialog} request=${shownRequest} onClose=${() => setShownRequest(null)} />`}
   </article>`;
 }

@@ -16,6 +16,7 @@ export function FollowingScroll({ follow, children }) {
     let last = 0;
     const toEnd = () => { if (following.current && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight; };
     const onScroll = () => {
+      if (!scroller.current) return; // the conversation was left, or deleted, in mid-scroll
       const { scrollTop, scrollHeight, clientHeight } = scroller.current;
       const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PIXELS;
       // Growth alone never scrolls up: that is the reader.

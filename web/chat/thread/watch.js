@@ -3,7 +3,7 @@
 import { Badge, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { AnswerRun, isRunning, newAnswer } from "../answers/run_answer.js";
+import { AnswerRun, isRunning, watchedAnswer } from "../answers/run_answer.js";
 import { AnswerBody } from "./answer_body.js";
 import { FollowingScroll } from "./following_scroll.js";
 
@@ -14,19 +14,19 @@ export function Watch({ sessionId, token, question, note }) {
     ${question && html`<article class="message user"><h2 class="visually-hidden">${t("chat.you")}</h2><div class="bubble">${question}</div></article>`}
     <article class="message assistant"><h2 class="visually-hidden">${t("chat.answer")}</h2>
       ${isRunning(answer) && html`<${Badge} kind="accent" icon="eye">${t("chat.watch.live")}<//>`}
-      <${AnswerBody} answer=${answer} />
+      <${AnswerBody} answer=${answer} isOwn=${false} />
     </article>
   </div><//>`;
 }
 
 function useWatched(sessionId, token) {
-  const [shown, show] = useState(() => newAnswer("chat", sessionId));
+  const [shown, show] = useState(() => watchedAnswer(sessionId));
   useEffect(() => {
-    const answer = newAnswer("chat", sessionId);
+    const answer = watchedAnswer(sessionId);
     let frame = 0;
     const draw = () => { frame = 0; show({ ...answer }); };
     const onChange = () => { frame ||= requestAnimationFrame(draw); };
-    const run = new AnswerRun(answer, { onChange, onEnd: () => show({ ...answer }), token });
+    const run = new AnswerRun(answer, { onChange, onEnd: () => show({ ...answer }), token, isLive: false });
     run.run();
     return () => { run.leave(); cancelAnimationFrame(frame); };
   }, [sessionId, token]);

@@ -1,0 +1,68 @@
+"""How somebody sees a page: on which screen, in which theme and language. Tests name what they look for by its message.
+
+A test that is marked `@on_both_screens` runs twice, on a phone and on a desktop, and so in both themes and languages.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from tests.serving import REPOSITORY
+
+SIZES = {"desktop": {"width": 1280, "height": 860}, "phone": {"width": 390, "height": 844}}
+LOCALES = {"en": "en-US", "id": "id-ID"}
+_MESSAGE = re.compile(r'^ +("[^"]+"|\w+): ("(?:\\.|[^"\\])*"),$', re.MULTILINE)
+
+
+@cache
+def messages(language: str) -> dict[str, str]:
+    """Those of web/messages, by name."""
+    source = (REPOSITORY / "web" / "messages" / f"{language}.js").read_text(encoding="utf-8")
+    return {name.strip('"'): json.loads(text) for name, text in _MESSAGE.findall(source)}
+
+
+@dataclass(frozen=True)
+class PageLook:
+    size: str
+    theme: str
+    language: str
+
+    @property
+    def is_phone(self) -> bool:
+        return self.size == "phone"
+
+    def t(self, name: str, /, **values: object) -> str:
+        """A message, as `t` of web/app/words.js gives it."""
+        return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), messages(self.language)[name])
+
+    def pattern(self, name: str) -> re.Pattern[str]:
+        """A message with any values."""
+        parts = re.split(r"\{\w+\}", messages(self.language)[name])
+        return re.compile(".+".join(map(re.escape, parts)))
+
+    def number(self, value: float) -> str:
+        """A whole number as the page writes it."""
+        return f"{value:,.0f}".replace(",", "." if self.language == "id" else ",")
+
+    def __str__(self) -> str:
+        return f"{self.size}-{self.theme}-{self.language}"
+
+
+DESKTOP = PageLook("desktop", "light", "en")
+PHONE = PageLook("phone", "dark", "id")
+DARK_DESKTOP = PageLook("desktop", "dark", "id")
+LIGHT_PHONE = PageLook("phone", "light", "en")
+ALL_LOOKS = [DESKTOP, PHONE, DARK_DESKTOP, LIGHT_PHONE]
+
+
+def in_looks(*looks: PageLook) -> pytest.MarkDecorator:
+    """`visitor` of the test opens pages in each of these, one after the other."""
+    return pytest.mark.parametrize("look", looks, ids=str, indirect=True)
+
+
+on_both_screens = in_looks(DESKTOP, PHONE)
+# The same with the other themes: so each screen is seen in each theme and language, by one file or another.
+on_both_screens_too = in_looks(DARK_DESKTOP, LIGHT_PHONE)
