@@ -21,8 +21,8 @@ log = logging.getLogger("tis.engine")
 
 # The packed layout hardly depends on it, but the one for 1 is slow for any other number of rows.
 _EXPECTED_ROWS = 16
-# A linear layer with so many times less outputs than inputs is taken for one that chooses.
-_MIN_INPUTS_OF_STEERING = 16
+# A linear layer with so many times fewer outputs than inputs is taken for a router of experts.
+_MIN_INPUTS_PER_OUTPUT_OF_ROUTERS = 16
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.05}
 
 
@@ -80,14 +80,14 @@ def quantise_weights(model: Any, kernels: NativeKernels | None, bits: WeightBits
 
 
 def _quantise_to_4_bits(model: Any, places: list[tuple[Any, str, Any]], kernels: NativeKernels) -> int:
-    """The head and the embedding have 8 bits, and so have layers of few outputs, as those that choose experts."""
+    """The head and the embedding have 8 bits, and so have routers of experts, whose errors change who computes."""
     head, embedding = getattr(model, "lm_head", None), model.get_input_embeddings()
     is_tied = head is not None and getattr(head, "weight", None) is getattr(embedding, "weight", None)
     head = id(head)  # it is not kept until all are rounded
 
     def rounded(linear: Any) -> Any:
-        is_steering = linear.out_features * _MIN_INPUTS_OF_STEERING <= linear.in_features
-        return (Int8Linear if id(linear) == head or is_steering else Int4Linear)(linear, kernels)
+        is_router = linear.out_features * _MIN_INPUTS_PER_OUTPUT_OF_ROUTERS <= linear.in_features
+        return (Int8Linear if id(linear) == head or is_router else Int4Linear)(linear, kernels)
 
     number = _replace(places, rounded)
     if type(embedding) is torch.nn.Embedding and embedding.max_norm is None:
