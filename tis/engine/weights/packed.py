@@ -80,7 +80,7 @@ def quantise_weights(model: Any, kernels: NativeKernels | None, bits: WeightBits
 
 
 def _quantise_to_4_bits(model: Any, places: list[tuple[Any, str, Any]], kernels: NativeKernels) -> int:
-    """The head and the embedding have 8 bits, and so have routers of experts, whose errors change who computes."""
+    """The head and the embedding have 8 bits, and so have routers, where an error chooses other experts."""
     head, embedding = getattr(model, "lm_head", None), model.get_input_embeddings()
     is_tied = head is not None and getattr(head, "weight", None) is getattr(embedding, "weight", None)
     head = id(head)  # it is not kept until all are rounded
