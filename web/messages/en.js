@@ -56,7 +56,7 @@ export default {
   "chat.export_markdown": "Export as Markdown",
   "chat.export_json": "Export as JSON",
   "chat.import": "Import",
-  "chat.import.too_large": "The file is larger than 32 MB.",
+  "chat.import.too_large": "The file is larger than 96 MB.",
   "chat.import.no_json": "This file is not JSON.",
   "chat.import.unknown": "This file is not an exported chat.",
   "chat.import.messages": "The file has no messages, or too many.",

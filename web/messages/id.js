@@ -56,7 +56,7 @@ export default {
   "chat.export_markdown": "Ekspor sebagai Markdown",
   "chat.export_json": "Ekspor sebagai JSON",
   "chat.import": "Impor",
-  "chat.import.too_large": "Berkas lebih besar dari 32 MB.",
+  "chat.import.too_large": "Berkas lebih besar dari 96 MB.",
   "chat.import.no_json": "Berkas ini bukan JSON.",
   "chat.import.unknown": "Berkas ini bukan hasil ekspor obrolan.",
   "chat.import.messages": "Berkas tidak berisi pesan, atau terlalu banyak.",
