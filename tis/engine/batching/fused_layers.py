@@ -196,10 +196,10 @@ def _computed_with(mlp: Any, layer: Any, x: Any, call: _Call) -> Any:
 
 def _require_products(layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
     levels = {product.level if isinstance(product, IntegerProduct) else 0 for product in layer.products}
-    if len(levels) > 1:
-        raise Misfit("not all of its weights have as many bits")
-    if levels != {0}:
+    if 0 not in levels:
         return
+    if len(levels) > 1:
+        raise Misfit("some of its weights are integers, and some are not")
     if any(isinstance(product, Linear) and product.weight.dtype is not layer.dtype for product in layer.products):
         raise Misfit("its matrices have another type than its numbers")
     if not takes_products(kernels, layer.dtype):
@@ -265,7 +265,8 @@ def _groups(calls: list[_Call], found: list[Any], num_deep: int) -> Iterator[Any
     group: list[PackedLayer] = []
     for number, one in enumerate(found):
         is_next = number > num_deep and calls[number].hidden_states is calls[number - 1].result
-        if group and not (isinstance(one, PackedLayer) and is_next and one.shape == group[-1].shape):
+        is_alike = isinstance(one, PackedLayer) and group and one.is_like(group[-1])
+        if group and not (is_next and is_alike):
             yield group
             group = []
         if isinstance(one, PackedLayer):

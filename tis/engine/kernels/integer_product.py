@@ -108,6 +108,11 @@ class Int4Product(IntegerProduct):
         self._groups = -(-self.inputs // _GROUP)
         bytes_of_group = self._width * (2 + _GROUP // 2)
         self.blocks = torch.zeros(self._num_blocks, self._groups, bytes_of_group, dtype=torch.uint8)
+        keep_numbers = getattr(weight, "pack_int4", None)  # of weights that have 4 bits already
+        if keep_numbers is None or not keep_numbers(self.blocks, self.scales, self._width):
+            self._round(weight, kernels)
+
+    def _round(self, weight: Any, kernels: NativeKernels) -> None:
         pack = kernels.library.tis_int4_pack
         pack.argtypes, pack.restype = [ctypes.c_char_p], None
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):

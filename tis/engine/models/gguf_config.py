@@ -1,0 +1,142 @@
+"""The config of a model, and its recommended sampling, from the metadata of a GGUF file.
+
+Transformers has the names for each architecture. What it leaves out, and would answer with another model's default, is
+added here: the size of a head, the width of experts, how rotary embeddings are stretched.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tis.engine.errors import LoadFailed
+from tis.engine.models.gguf_file import GgufHeader, texts_of
+
+# As Transformers calls them, where that differs.
+_MODEL_TYPES = {
+    "qwen2moe": "qwen2_moe",
+    "qwen3moe": "qwen3_moe",
+    "gpt-oss": "gpt_oss",
+    "gemma3": "gemma3_text",
+    "minimax-m2": "minimax_m2",
+}
+_TABLES = {"gemma3_text": "gemma3"}  # whose table of names differs from its type
+_NOT_SERVED = ("t5", "umt5", "gemma4", "bloom", "falcon", "mamba")  # never compared with their originals here
+_ADDED = {
+    "attention.key_length": "head_dim",
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_shared_feed_forward_length": "shared_expert_intermediate_size",
+    "attention.sliding_window": "sliding_window",
+}
+_MAX_NUMBERS = {
+    "num_hidden_layers": 1024,
+    "hidden_size": 2**17,
+    "intermediate_size": 2**20,
+    "num_attention_heads": 2**14,
+    "num_key_value_heads": 2**14,
+    "head_dim": 2**13,
+    "max_position_embeddings": 2**30,
+    "vocab_size": 2**22,
+    "num_experts": 4096,
+    "num_local_experts": 4096,
+    "num_experts_per_tok": 4096,
+    "moe_intermediate_size": 2**20,
+    "shared_expert_intermediate_size": 2**20,
+}
+_REQUIRED = ("num_hidden_layers", "hidden_size", "num_attention_heads", "max_position_embeddings")
+_SAMPLING = {
+    "temp": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "penalty_repeat": "repetition_penalty",
+}
+# Ends of an answer that files name by their text alone, as llama.cpp reads them.
+_ENDS = frozenset({"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>", "<EOT>"})
+_END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+_CONTROL = 3  # of token_type
+
+
+def config_of(header: GgufHeader) -> Any:
+    """A config of Transformers. Raises LoadFailed."""
+    from transformers import AutoConfig
+    from transformers.integrations.ggml import GGUF_CONFIG_DEFAULTS_MAPPING, GGUF_CONFIG_MAPPING
+
+    model_type = _MODEL_TYPES.get(header.architecture, header.architecture)
+    table = GGUF_CONFIG_MAPPING.get(_TABLES.get(model_type, model_type))
+    if table is None or model_type in (*_NOT_SERVED, "general", "tokenizer"):
+        raise LoadFailed(
+            f"{header.path.name} has the architecture {header.architecture!r}, which is not read from GGUF files. "
+            "Take the plain repository of the model."
+        )
+    config_class = type(AutoConfig.for_model(model_type))
+    named = {key: name for key, name in {**_ADDED, **table}.items() if name}
+    known = set(config_class().to_dict())
+    found: dict[str, Any] = dict(GGUF_CONFIG_DEFAULTS_MAPPING.get(model_type, {}))
+    for key, name in named.items():
+        value = header.of_architecture(key)
+        if value is not None and (name in known or name == "rope_theta"):
+            found[name] = _number(header, key, name, value)
+    found.setdefault("vocab_size", len(texts_of(header.metadata.get("tokenizer.ggml.tokens"))))
+    if missing := [name for name in _REQUIRED if name not in found and name in known]:
+        raise LoadFailed(f"{header.path.name} does not say its {missing[0]}.")
+    found["tie_word_embeddings"] = "output.weight" not in header.tensors
+    found["rope_parameters"] = _rope(header, found.pop("rope_theta", None))
+    found |= {"bos_token_id": _token_id(header, "bos_token_id"), "pad_token_id": _token_id(header, "padding_token_id")}
+    found["eos_token_id"] = sorted(ending_ids(header)) or None
+    try:
+        return config_class(**_without_bias(header, found, known))
+    except Exception as error:  # the classes check what they are given, each in its own way
+        raise LoadFailed(f"{header.path.name} describes no {model_type}: {' '.join(str(error).split())}") from error
+
+
+def _number(header: GgufHeader, key: str, name: str, value: Any) -> int | float:
+    if isinstance(value, list) and value and all(one == value[0] for one in value):
+        value = value[0]  # of each layer
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise LoadFailed(f"{header.path.name} has {header.architecture}.{key}={value!r}, which is not read.")
+    if not 0 <= value <= _MAX_NUMBERS.get(name, 2**40) or (name in _REQUIRED and not value):
+        raise LoadFailed(f"{header.path.name} has {header.architecture}.{key}={value}, which no model has.")
+    return value
+
+
+def _rope(header: GgufHeader, theta: Any) -> dict[str, Any]:
+    rope: dict[str, Any] = {"rope_type": "default", "rope_theta": float(theta or 10_000.0)}
+    kind = header.of_architecture("rope.scaling.type")
+    factor = header.of_architecture("rope.scaling.factor")
+    if kind in (None, "none") or not factor:
+        return rope
+    if kind not in ("linear", "yarn") or not isinstance(factor, int | float):
+        raise LoadFailed(f"{header.path.name} stretches its rotary embeddings by {kind!r}, which is not read.")
+    rope |= {"rope_type": kind, "factor": float(factor)}
+    if original := header.of_architecture("rope.scaling.original_context_length"):
+        rope["original_max_position_embeddings"] = int(original)
+    return rope
+
+
+def _without_bias(header: GgufHeader, found: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """Biases are not in the metadata: a file has them or not."""
+    if "attention_bias" in known:
+        found["attention_bias"] = "blk.0.attn_q.bias" in header.tensors
+    return found
+
+
+def _token_id(header: GgufHeader, key: str) -> int | None:
+    found = header.metadata.get(f"tokenizer.ggml.{key}")
+    size = len(texts_of(header.metadata.get("tokenizer.ggml.tokens")))
+    return found if type(found) is int and 0 <= found < size else None
+
+
+def ending_ids(header: GgufHeader) -> set[int]:
+    named = {token_id for key in _END_KEYS if (token_id := _token_id(header, key)) is not None}
+    tokens = texts_of(header.metadata.get("tokenizer.ggml.tokens"))
+    kinds = header.metadata.get("tokenizer.ggml.token_type")
+    if not isinstance(kinds, list):
+        return named
+    pairs = enumerate(zip(tokens, kinds, strict=False))
+    return named | {token_id for token_id, (token, kind) in pairs if kind == _CONTROL and token in _ENDS}
+
+
+def recommended_sampling(header: GgufHeader) -> Mapping[str, Any]:
+    """As the makers of the file wrote it; the caller checks it."""
+    found = {name: header.metadata.get(f"general.sampling.{key}") for key, name in _SAMPLING.items()}
+    return {name: value for name, value in found.items() if value is not None}
