@@ -90,7 +90,7 @@ Choose = Callable[[str], Kind]  # of a matrix, by its name in the file
 
 
 def write_gguf(
-    path: Path, model: Any, tokenizer: Any, choose: Choose | Kind, *, template: str | None = None, **more: Any
+    path: Path, model: Any, tokenizer: Any, choose: Choose | Kind, *, template: str | None = None, rope_factors: Any = None, **more: Any
 ) -> dict[str, Any]:
     """Returns the weights of the file as the official reader has them, by their names in Transformers."""
     config = model.config
@@ -119,6 +119,8 @@ def write_gguf(
                 writer.add_tensor(in_file, raw, raw_dtype=kind)
                 numbers = dequantize(raw, kind)
             back(meant, torch.from_numpy(np.ascontiguousarray(numbers)))
+    if rope_factors is not None:
+        writer.add_tensor("rope_freqs.weight", rope_factors.float().numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

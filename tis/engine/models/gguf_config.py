@@ -70,21 +70,21 @@ def config_of(header: GgufHeader) -> Any:
         )
     config_class = type(AutoConfig.for_model(model_type))
     named = {key: name for key, name in {**_ADDED, **table}.items() if name}
-    known = set(config_class().to_dict())
+    default = config_class()
     found: dict[str, Any] = dict(GGUF_CONFIG_DEFAULTS_MAPPING.get(model_type, {}))
     for key, name in named.items():
         value = header.of_architecture(key)
-        if value is not None and (name in known or name == "rope_theta"):
+        if value is not None and (hasattr(default, name) or name == "rope_theta"):
             found[name] = _number(header, key, name, value)
     found.setdefault("vocab_size", len(texts_of(header.metadata.get("tokenizer.ggml.tokens"))))
-    if missing := [name for name in _REQUIRED if name not in found and name in known]:
+    if missing := [name for name in _REQUIRED if name not in found and hasattr(default, name)]:
         raise LoadFailed(f"{header.path.name} does not say its {missing[0]}.")
     found["tie_word_embeddings"] = "output.weight" not in header.tensors
     found["rope_parameters"] = _rope(header, found.pop("rope_theta", None))
     found |= {"bos_token_id": _token_id(header, "bos_token_id"), "pad_token_id": _token_id(header, "padding_token_id")}
     found["eos_token_id"] = sorted(ending_ids(header)) or None
     try:
-        return config_class(**_without_bias(header, found, known))
+        return config_class(**_with_biases(header, found, default))
     except Exception as error:  # the classes check what they are given, each in its own way
         raise LoadFailed(f"{header.path.name} describes no {model_type}: {' '.join(str(error).split())}") from error
 
@@ -113,9 +113,9 @@ def _rope(header: GgufHeader, theta: Any) -> dict[str, Any]:
     return rope
 
 
-def _without_bias(header: GgufHeader, found: dict[str, Any], known: set[str]) -> dict[str, Any]:
+def _with_biases(header: GgufHeader, found: dict[str, Any], default: Any) -> dict[str, Any]:
     """Biases are not in the metadata: a file has them or not."""
-    if "attention_bias" in known:
+    if hasattr(default, "attention_bias"):
         found["attention_bias"] = "blk.0.attn_q.bias" in header.tensors
     return found
 

@@ -1,5 +1,6 @@
 """Where the files of a model lie: in a folder, or in the cache of downloads from the Hugging Face hub."""
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from tis.engine.models.load_progress import Report, progress_bar_reporting_to
 
 # Everything in a repository except weights in formats that can run code.
 WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken", "*.npy"]
+_FILE_OF_REPOSITORY = re.compile(r"(\w[\w.-]*/[\w.-]+):([^:\\]+\.gguf)", re.ASCII)
 _ETAG_SECONDS = 10
 
 
@@ -46,7 +48,7 @@ def find_folder(repo: str, source: HubSource, report: Report) -> Path:
 
 def find_local_folder(repo: str, revision: str | None = None) -> Path | None:
     """Where some files lie on this machine, maybe not all of them. Of a GGUF model, the file."""
-    if Path(repo).exists():
+    if Path(repo).is_dir() or (is_gguf(repo) and Path(repo).is_file()):
         return Path(repo)
     from huggingface_hub import try_to_load_from_cache
 
@@ -83,8 +85,8 @@ def local_bytes_of(folder: Path) -> int:
 
 def file_in_repository(repo: str) -> tuple[str, str] | None:
     """Of `owner/repository:folder/model.gguf` the repository and the file. None: it is a path of this machine."""
-    repository, is_named, name = repo.partition(":")
-    return (repository, name) if is_named and is_gguf(name) and not Path(repo).exists() else None
+    named = _FILE_OF_REPOSITORY.fullmatch(repo)
+    return (named[1], named[2]) if named and not Path(repo).exists() else None
 
 
 def _gguf_file(repo: str, source: HubSource, report: Report) -> Path:

@@ -35,7 +35,8 @@ class BlockTensor(torch.Tensor):  # type: ignore[misc]
     @staticmethod
     def __new__(cls, parts: Sequence[BlockRows], dtype: Any, kernels: GgufKernels) -> "BlockTensor":
         shape = (sum(len(part.blocks) for part in parts), inputs_of(parts[0].blocks, parts[0].kind))
-        new: BlockTensor = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device="cpu")
+        with torch.inference_mode(False):  # else it could not be a view of one that was made outside of that mode
+            new: BlockTensor = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device="cpu")
         new.parts, new.kernels = parts, kernels
         return new
 
@@ -55,8 +56,9 @@ class BlockTensor(torch.Tensor):  # type: ignore[misc]
 
     def numbers(self, dtype: Any = None) -> Any:
         """As a plain tensor."""
-        parts = [self.kernels.floats(part.blocks, part.kind) for part in self.parts]
-        return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(dtype or self.dtype)
+        with torch.inference_mode(False):  # as above: views of it are views of this tensor
+            parts = [self.kernels.floats(part.blocks, part.kind) for part in self.parts]
+            return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(dtype or self.dtype)
 
     def pack_int4(self, out: Any, scales: Any, width: int) -> bool:
         """Puts the numbers of 4 bits into blocks of `Int4Product`, which are zero before, and again if they do not fit."""
