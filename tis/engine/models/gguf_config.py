@@ -53,6 +53,7 @@ _SAMPLING = {
 # Ends of an answer that files name by their text alone, as llama.cpp reads them.
 _ENDS = frozenset({"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>", "<EOT>"})
 _END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+_LAYERS_OF_GEMMA3_27B = 62
 _CONTROL = 3  # of token_type
 
 
@@ -81,6 +82,8 @@ def config_of(header: GgufHeader) -> Any:
         raise LoadFailed(f"{header.path.name} does not say its {missing[0]}.")
     found["tie_word_embeddings"] = "output.weight" not in header.tensors
     found["rope_parameters"] = _rope(header, found.pop("rope_theta", None))
+    if model_type == "gemma3_text":
+        found |= _of_gemma3(found, default)
     found |= {"bos_token_id": _token_id(header, "bos_token_id"), "pad_token_id": _token_id(header, "padding_token_id")}
     found["eos_token_id"] = sorted(ending_ids(header)) or None
     try:
@@ -111,6 +114,14 @@ def _rope(header: GgufHeader, theta: Any) -> dict[str, Any]:
     if original := header.of_architecture("rope.scaling.original_context_length"):
         rope["original_max_position_embeddings"] = int(original)
     return rope
+
+
+def _of_gemma3(found: dict[str, Any], default: Any) -> dict[str, Any]:
+    """What llama.cpp has in its code and not in the file."""
+    rope = {**default.rope_parameters, "full_attention": found["rope_parameters"]}
+    is_largest = found["num_hidden_layers"] == _LAYERS_OF_GEMMA3_27B
+    scaled = found["hidden_size"] // found["num_attention_heads"] if is_largest else found.get("head_dim")
+    return {"rope_parameters": rope, "query_pre_attn_scalar": scaled or default.query_pre_attn_scalar}
 
 
 def _with_biases(header: GgufHeader, found: dict[str, Any], default: Any) -> dict[str, Any]:

@@ -147,6 +147,8 @@ _WAYS: dict[Any, Callable[..., Any]] = {
     _aten._to_copy.default: _to,
     _aten.new_zeros.default: _zeros,
     _aten.embedding.default: _embedding,
+    # In inference mode these arrive whole.
+    **{one: one.decompose for one in (_aten.to.dtype, _aten.to.device, _aten.to.dtype_layout, _aten.to.other)},
 }
 
 
