@@ -21,8 +21,8 @@ from tis.engine.models.catalogue import (
 )
 from tis.engine.models.description import describe_unloaded, weights_bytes_of
 from tis.engine.models.echo import is_echo, load_echo
-from tis.engine.models.handler import why_not_importable
 from tis.engine.models.gguf_file import is_gguf
+from tis.engine.models.handler import why_not_importable
 from tis.engine.models.hub_files import HubSource, find_folder, is_complete, refuse_missing_folder
 from tis.engine.models.load_progress import Report
 from tis.engine.models.loaded_model import LoadedWeights

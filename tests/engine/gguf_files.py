@@ -1,7 +1,7 @@
 """Writes models of Transformers as GGUF files, as llama.cpp's converter does, with the writer of the `gguf` package.
 
-That package quantises Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0. Blocks of k-quants are made here by the layout of ggml, without its
-search for good scales: what they stand for is what `gguf.quants.dequantize` says.
+That package quantises Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0. Blocks of k-quants are made here by the layout of ggml, without
+its search for good scales: what they stand for is what `gguf.quants.dequantize` says.
 """
 
 import json
@@ -90,7 +90,14 @@ Choose = Callable[[str], Kind]  # of a matrix, by its name in the file
 
 
 def write_gguf(
-    path: Path, model: Any, tokenizer: Any, choose: Choose | Kind, *, template: str | None = None, rope_factors: Any = None, **more: Any
+    path: Path,
+    model: Any,
+    tokenizer: Any,
+    choose: Choose | Kind,
+    *,
+    template: str | None = None,
+    rope_factors: Any = None,
+    **more: Any,
 ) -> dict[str, Any]:
     """Returns the weights of the file as the official reader has them, by their names in Transformers."""
     config = model.config
@@ -172,9 +179,7 @@ def _write_tokenizer(writer: Any, tokenizer: Any, template: str | None) -> None:
 Back = Callable[[dict[str, Any], Any], None]
 
 
-def _as_converted(
-    names: Any, name: str, weight: Any, config: Any, architecture: str
-) -> list[tuple[str, Any, Back]]:
+def _as_converted(names: Any, name: str, weight: Any, config: Any, architecture: str) -> list[tuple[str, Any, Back]]:
     """What llama.cpp's converter makes of a parameter, and how it is undone."""
     if name.endswith("mlp.experts.gate_up_proj"):
         number = name.split(".")[2]
@@ -188,7 +193,9 @@ def _as_converted(
             ),
         ]
     if name.endswith("mlp.experts.down_proj"):
-        return [(f"blk.{name.split('.')[2]}.ffn_down_exps.weight", weight, lambda meant, one: meant.update({name: one}))]
+        return [
+            (f"blk.{name.split('.')[2]}.ffn_down_exps.weight", weight, lambda meant, one: meant.update({name: one}))
+        ]
     stem, _, suffix = name.rpartition(".")
     in_file = f"{names.get_name(stem)}.{suffix}"
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(stem.rpartition(".")[2])

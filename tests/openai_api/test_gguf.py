@@ -56,7 +56,7 @@ def answer_of(client: OpenAI, model: str) -> str:
 def test_a_catalogue_entry_may_name_a_file(file: Path, expected: str, tmp_path: Path) -> None:
     catalogue = tmp_path / "models.yaml"
     catalogue.write_text(f"models:\n  shop:\n    repo: {file}\n  echo: {{}}\n")
-    settings = settings_with(model_catalogue=str(catalogue), models="shop", model_repo_id="echo", device_map="cpu")
+    settings = settings_with(model_config_path=str(catalogue), models="shop", device_map="cpu")
     with served(settings) as server, OpenAI(base_url=f"{server.url}/v1", api_key="none", timeout=120) as client:
         assert {model.id for model in client.models.list()} == {"echo", "shop"}
         streamed = client.chat.completions.create(

@@ -77,7 +77,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "an odd alignment": (file_of(ARCHITECTURE, entry("general.alignment", U32, struct.pack("<I", 33))), "alignment"),
     "an unknown type of tensor": (file_of(ARCHITECTURE, tensors=(tensor(kind=99),)), "number 99"),
     "no dimension": (file_of(ARCHITECTURE, tensors=(tensor(shape=()),)), "dimensions"),
-    "many dimensions": (file_of(ARCHITECTURE, counts=(1, 1), tensors=(text("a") + struct.pack("<I", 2**31),)), "dimens"),
+    "many dimensions": (
+        file_of(ARCHITECTURE, counts=(1, 1), tensors=(text("a") + struct.pack("<I", 2**31),)),
+        "dimens",
+    ),
     "a dimension of none": (file_of(ARCHITECTURE, tensors=(tensor(shape=(8, 0)),)), "shape"),
     "dimensions that overflow": (file_of(ARCHITECTURE, tensors=(tensor(shape=(2**33, 2**33)),)), "behind its end"),
     "half a block": (file_of(ARCHITECTURE, tensors=(tensor(shape=(33, 2), kind=8),)), "block"),
@@ -172,5 +175,3 @@ def test_a_file_of_the_hub_is_found_where_its_downloads_lie(tmp_path: Path, monk
         load_model("owner/shop-GGUF:shop.gguf", offline, lambda stage, share: None)
     with pytest.raises(LoadFailed, match=r"other\.gguf|tis download"):
         load_model("owner/shop-GGUF:other.gguf", offline, lambda stage, share: None)
-
-

@@ -10,8 +10,8 @@ import yaml
 
 from tis.engine.models.description import read_object
 from tis.engine.models.echo import is_echo
-from tis.engine.models.gguf_file import is_gguf
 from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, PoolingMode, Task, checked_fields
+from tis.engine.models.gguf_file import is_gguf
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
 _HEARING = ("WhisperForConditionalGeneration", "MoonshineForConditionalGeneration", "ForCTC")

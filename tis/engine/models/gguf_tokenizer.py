@@ -41,7 +41,9 @@ def _described(header: GgufHeader) -> dict[str, Any]:
 
     names: Mapping[str, str] = GGUF_TOKENIZER_MAPPING["tokenizer"]
     found = {
-        name: header.metadata[f"tokenizer.{key}"] for key, name in names.items() if f"tokenizer.{key}" in header.metadata
+        name: header.metadata[f"tokenizer.{key}"]
+        for key, name in names.items()
+        if f"tokenizer.{key}" in header.metadata
     }
     kind, tokens = found.get("tokenizer_type"), texts_of(found.get("tokens"))
     if not tokens or kind is None:

@@ -33,7 +33,9 @@ class HubSource:
 def refuse_missing_folder(repo: str) -> None:
     if is_gguf(repo) and not file_in_repository(repo):
         if not Path(repo).is_file():
-            raise LoadFailed(f"There is no file {repo!r}. One of the hub is written owner/repository:{Path(repo).name}.")
+            raise LoadFailed(
+                f"There is no file {repo!r}. One of the hub is written owner/repository:{Path(repo).name}."
+            )
     elif not Path(repo).is_dir() and (repo.startswith((".", "/", "~")) or repo.count("/") > 1):
         raise LoadFailed(f"There is no folder {repo!r}. MODEL_REPO_ID is a folder or a hub id like Qwen/Qwen3-VL-2B.")
 

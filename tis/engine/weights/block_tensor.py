@@ -61,7 +61,7 @@ class BlockTensor(torch.Tensor):  # type: ignore[misc]
             return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(dtype or self.dtype)
 
     def pack_int4(self, out: Any, scales: Any, width: int) -> bool:
-        """Puts the numbers of 4 bits into blocks of `Int4Product`, which are zero before, and again if they do not fit."""
+        """Puts numbers of 4 bits into blocks of `Int4Product`, which are zero before, and again if they do not fit."""
         if not self.has_four_bits:
             return False
         first = num_left_out = 0
