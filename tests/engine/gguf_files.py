@@ -15,7 +15,12 @@ import torch
 from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize, quantize
 
-ARCHITECTURES = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe"}
+ARCHITECTURES = {
+    **{name: name for name in ("llama", "qwen2", "qwen3", "gemma2", "phi3")},
+    "gemma3_text": "gemma3",
+    "qwen2_moe": "qwen2moe",
+    "qwen3_moe": "qwen3moe",
+}
 _CONTROL, _USER_DEFINED, _NORMAL = 3, 4, 1
 PLAIN = {Kind.F32: torch.float32, Kind.F16: torch.float16, Kind.BF16: torch.bfloat16}
 
@@ -150,9 +155,11 @@ def _write_config(writer: Any, config: Any) -> None:
     writer.add_value_length(head_dim)
     if config.model_type == "llama":
         writer.add_rope_dimension_count(head_dim)
-    if config.model_type == "gemma3_text":
+    if config.model_type in ("gemma2", "gemma3_text"):
         writer.add_sliding_window(config.sliding_window)
-    if config.model_type == "qwen3_moe":
+    if config.model_type == "qwen2_moe":
+        writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
+    if config.model_type in ("qwen2_moe", "qwen3_moe"):
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
@@ -206,7 +213,9 @@ def _as_converted(names: Any, name: str, weight: Any, config: Any, architecture:
             meant[name] = one.view(heads, -1, 2, one.shape[1]).transpose(1, 2).reshape(one.shape)
 
         return [(in_file, turned, back)]
-    if architecture == "gemma3" and name.endswith("norm.weight"):
+    if name.endswith("shared_expert_gate.weight"):
+        return [(in_file, weight[0], lambda meant, one: meant.update({name: one[None]}))]
+    if architecture in ("gemma2", "gemma3") and name.endswith("norm.weight"):
         return [(in_file, weight + 1, lambda meant, one: meant.update({name: one - 1}))]
     return [(in_file, weight, lambda meant, one: meant.update({name: one}))]
 

@@ -38,7 +38,13 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "Llama": {},
     "Qwen2": {},
     "Qwen3": {"tie_word_embeddings": True},
+    "Phi3": {"pad_token_id": 0},
+    "Gemma2": {"sliding_window": 64, "query_pre_attn_scalar": 64, "tie_word_embeddings": True},
     "Gemma3Text": {"sliding_window": 64, "query_pre_attn_scalar": 64},
+    "Qwen2Moe": {
+        **{"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256},
+        **{"shared_expert_intermediate_size": 512, "norm_topk_prob": False},
+    },
     "Qwen3Moe": {"norm_topk_prob": True, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256},
 }
 TEXT = "Hello, how are you? Wie geht's, 12345   tabs\tand\n\n<|im_start|>user\n<think>e\u0301</think> 你好"

@@ -11,16 +11,17 @@ from typing import Any
 from tis.engine.errors import LoadFailed
 from tis.engine.models.gguf_file import GgufHeader, texts_of
 
-# As Transformers calls them, where that differs.
-_MODEL_TYPES = {
-    "qwen2moe": "qwen2_moe",
-    "qwen3moe": "qwen3_moe",
-    "gpt-oss": "gpt_oss",
-    "gemma3": "gemma3_text",
-    "minimax-m2": "minimax_m2",
+# Of architectures that are compared with their originals in tests: the model type, and the table of names.
+_ARCHITECTURES = {
+    "llama": ("llama", "llama"),
+    "qwen2": ("qwen2", "qwen2"),
+    "qwen3": ("qwen3", "qwen3"),
+    "qwen2moe": ("qwen2_moe", "qwen2_moe"),
+    "qwen3moe": ("qwen3_moe", "qwen3_moe"),
+    "gemma2": ("gemma2", "gemma2"),
+    "gemma3": ("gemma3_text", "gemma3"),
+    "phi3": ("phi3", "phi3"),
 }
-_TABLES = {"gemma3_text": "gemma3"}  # whose table of names differs from its type
-_NOT_SERVED = ("t5", "umt5", "gemma4", "bloom", "falcon", "mamba")  # never compared with their originals here
 _ADDED = {
     "attention.key_length": "head_dim",
     "expert_feed_forward_length": "moe_intermediate_size",
@@ -53,7 +54,7 @@ _SAMPLING = {
 # Ends of an answer that files name by their text alone, as llama.cpp reads them.
 _ENDS = frozenset({"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>", "<EOT>"})
 _END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
-_LAYERS_OF_GEMMA3_27B = 62
+_LAYERS_OF_27B = {"gemma2": 46, "gemma3_text": 62}  # the models of 27B scale queries in another way
 _CONTROL = 3  # of token_type
 
 
@@ -62,13 +63,13 @@ def config_of(header: GgufHeader) -> Any:
     from transformers import AutoConfig
     from transformers.integrations.ggml import GGUF_CONFIG_DEFAULTS_MAPPING, GGUF_CONFIG_MAPPING
 
-    model_type = _MODEL_TYPES.get(header.architecture, header.architecture)
-    table = GGUF_CONFIG_MAPPING.get(_TABLES.get(model_type, model_type))
-    if table is None or model_type in (*_NOT_SERVED, "general", "tokenizer"):
+    if header.architecture not in _ARCHITECTURES:
         raise LoadFailed(
-            f"{header.path.name} has the architecture {header.architecture!r}, which is not read from GGUF files. "
-            "Take the plain repository of the model."
+            f"{header.path.name} has the architecture {header.architecture!r}; read from GGUF files are "
+            f"{', '.join(_ARCHITECTURES)}. Take the plain repository of the model."
         )
+    model_type, name_of_table = _ARCHITECTURES[header.architecture]
+    table = GGUF_CONFIG_MAPPING[name_of_table]
     config_class = type(AutoConfig.for_model(model_type))
     named = {key: name for key, name in {**_ADDED, **table}.items() if name}
     default = config_class()
@@ -82,8 +83,8 @@ def config_of(header: GgufHeader) -> Any:
         raise LoadFailed(f"{header.path.name} does not say its {missing[0]}.")
     found["tie_word_embeddings"] = "output.weight" not in header.tensors
     found["rope_parameters"] = _rope(header, found.pop("rope_theta", None))
-    if model_type == "gemma3_text":
-        found |= _of_gemma3(found, default)
+    if model_type in _LAYERS_OF_27B:
+        found |= _of_gemma(found, default, _LAYERS_OF_27B[model_type])
     found |= {"bos_token_id": _token_id(header, "bos_token_id"), "pad_token_id": _token_id(header, "padding_token_id")}
     found["eos_token_id"] = sorted(ending_ids(header)) or None
     try:
@@ -116,10 +117,12 @@ def _rope(header: GgufHeader, theta: Any) -> dict[str, Any]:
     return rope
 
 
-def _of_gemma3(found: dict[str, Any], default: Any) -> dict[str, Any]:
+def _of_gemma(found: dict[str, Any], default: Any, layers_of_largest: int) -> dict[str, Any]:
     """What llama.cpp has in its code and not in the file."""
-    rope = {**default.rope_parameters, "full_attention": found["rope_parameters"]}
-    is_largest = found["num_hidden_layers"] == _LAYERS_OF_GEMMA3_27B
+    rope = found["rope_parameters"]
+    if "full_attention" in default.rope_parameters:
+        rope = {**default.rope_parameters, "full_attention": rope}
+    is_largest = found["num_hidden_layers"] == layers_of_largest
     scaled = found["hidden_size"] // found["num_attention_heads"] if is_largest else found.get("head_dim")
     return {"rope_parameters": rope, "query_pre_attn_scalar": scaled or default.query_pre_attn_scalar}
 

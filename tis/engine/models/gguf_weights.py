@@ -42,6 +42,20 @@ class _Stored:
         return self.read()
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """As a model without children: the library would look for names in each of its modules again, for seconds."""
+
+    config: Any
+    shapes: Mapping[str, Any]
+
+    def state_dict(self) -> Mapping[str, Any]:
+        return self.shapes
+
+    def named_children(self) -> tuple[()]:
+        return ()
+
+
 class GgufWeights:
     def __init__(self, header: GgufHeader, config: Any, *, may_stay_in_blocks: bool) -> None:
         self._header, self._config = header, config
@@ -79,12 +93,12 @@ class GgufWeights:
 
         header = self._header
         processor = TENSOR_PROCESSORS.get(header.architecture, TensorProcessor)(config=self._config.to_dict())
-        names: Mapping[str, str] = get_gguf_hf_weights_map(empty, processor)
         shapes = {name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()}
+        names: Mapping[str, str] = get_gguf_hf_weights_map(_Names(self._config, shapes), processor)
         by_target: dict[str, list[GgufTensor]] = {}
         left_out: list[str] = []
         for tensor in header.tensors.values():
-            target = names.get(tensor.name) or names.get(tensor.name.removesuffix(".weight"))
+            target = names.get(tensor.name) or names.get(tensor.name.removesuffix(".weight")) or ""
             if target in shapes:
                 by_target.setdefault(target, []).append(tensor)
             elif tensor.name != _ROPE_FACTORS:
