@@ -23,7 +23,7 @@ def build_model(folder: Path, *, layers: int = 28) -> None:
 
     print(f"building the model in {folder}", flush=True)
     model = new_model(torch.bfloat16, layers=layers, vocab_size=_PADDED_VOCABULARY, tie_word_embeddings=False)
-    words = torch.tensor(list(_plain_text_tokens(_tokenizer(_DEMO))))
+    words = torch.tensor(list(_plain_text_tokens(demo_tokenizer())))
     vectors = torch.randn(_PADDED_VOCABULARY, model.config.hidden_size, dtype=torch.bfloat16)
     model.get_input_embeddings().weight.data.copy_(vectors)  # large enough to outweigh what 28 random layers add
     output = torch.zeros_like(vectors)
@@ -31,8 +31,17 @@ def build_model(folder: Path, *, layers: int = 28) -> None:
     model.get_output_embeddings().weight.data.copy_(output)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
+    copy_tokenizer(folder)
+
+
+def copy_tokenizer(folder: Path) -> None:
+    """That of the demo model."""
     for name in _TOKENIZER_FILES:
         (folder / name).write_bytes((_DEMO / name).read_bytes())
+
+
+def demo_tokenizer() -> Any:
+    return _tokenizer(_DEMO)
 
 
 def new_model(dtype: Any, *, layers: int = 28, vocab_size: int = 151_936, tie_word_embeddings: bool = True) -> Any:

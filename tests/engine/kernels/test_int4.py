@@ -83,10 +83,23 @@ def test_a_group_far_below_the_others_of_its_output_is_kept(kernels: NativeKerne
     assert float((small - weight[:, 32:64]).norm() / weight[:, 32:64].norm()) < 0.12
 
 
-@pytest.mark.parametrize("value", [0.0, 2.5, -2.5, 1e-38])
+@pytest.mark.parametrize("value", [0.0, 2.5, -2.5, 1e-38, 1e-30, -1e30, 3e38])
 def test_weights_that_are_all_the_same(kernels: NativeKernels, value: float) -> None:
     weights = Int4Product(torch.full((20, 70), value), None, kernels).weights
-    assert torch.allclose(weights, torch.full((20, 70), value), rtol=0.01, atol=1e-30)
+    assert torch.allclose(weights, torch.full((20, 70), value), rtol=0.01, atol=0)
+
+
+@pytest.mark.parametrize("power", [-110, -30, 100, 120])
+def test_the_size_of_weights_does_not_matter(kernels: NativeKernels, power: int) -> None:
+    weight = torch.randn(20, 70)
+    one, other = (Int4Product(tensor, None, kernels) for tensor in (weight, weight * 2.0**power))
+    assert torch.equal(one.blocks, other.blocks)
+    assert torch.equal(other.weights, one.weights * 2.0**power)
+
+
+def test_rows_of_another_type_are_refused(kernels: NativeKernels) -> None:
+    with pytest.raises(KeyError):
+        Int4Product(torch.randn(20, 32), None, kernels)(torch.randn(3, 32).half())
 
 
 def test_a_row_has_the_same_result_beside_any_others(kernels: NativeKernels) -> None:

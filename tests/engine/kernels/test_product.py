@@ -187,6 +187,13 @@ def computed_by_torch(layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, 
     return x + times(silu(gate) * up, layer.down)
 
 
+def tolerance_of(dtype: Any, bits: int | None) -> float:
+    """Beside weights of 8 bits few rows have 16, beside those of 4 all have 8."""
+    if bits == 4:
+        return 0.08
+    return 0.06 if dtype is torch.bfloat16 else 1e-3 if bits else 1e-4
+
+
 def new_cache(dtype: Any, shape: LayerShape, layers: int, slots: int) -> Any:
     def tensors() -> list[Any]:
         return [torch.full((shape.key_heads, slots, shape.head_size), torch.nan).to(dtype) for _ in range(layers)]
@@ -230,8 +237,7 @@ def test_layers_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str)
         run = torch.tensor([[0, end - begin, 30, begin]])
         slots = torch.arange(30 + begin, 30 + end)
         native.compute_(result[begin:end], cos[begin:end], sin[begin:end], cache, slots, run)
-    # Beside weights of 8 bits rows have 16 here, beside 4 they have 8.
-    tolerance = 0.08 if way == "4 bits" else 0.06 if dtype is torch.bfloat16 else 1e-3 if way == "8 bits" else 1e-4
+    tolerance = tolerance_of(dtype, {"8 bits": 8, "4 bits": 4}.get(way))
     assert (result.double() - exact).abs().max() <= tolerance * exact.abs().max()
 
 
@@ -309,7 +315,7 @@ def test_a_layer_without_its_mlp_ends_with_the_norm(
     exact = computed_by_torch(layer, shape, x, cos, sin)
     scale = torch.rsqrt(exact.pow(2).mean(-1, keepdim=True) + layer.inner_norm.eps)
     exact_norm = exact * scale * layer.inner_norm.weight.double()
-    tolerance = 0.06 if dtype is torch.bfloat16 else 1e-3 if bits else 1e-4
+    tolerance = tolerance_of(dtype, bits)
     for wanted in (None, [0, 7, 22], []):
         rows, result = list(range(23)) if wanted is None else wanted, x.clone()
         normed = native.compute_(result, *arguments, None if wanted is None else torch.tensor(rows, dtype=torch.long))

@@ -21,4 +21,6 @@ class BatchLimits:
 
     @property
     def weight_bits(self) -> Literal[4, 8] | None:
-        return {"int8": 8, "int4": 4}[self.quantisation] if self.quantisation else None  # type: ignore[return-value]
+        if self.quantisation is None:
+            return None
+        return 4 if self.quantisation == "int4" else 8

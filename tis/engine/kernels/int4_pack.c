@@ -1,5 +1,6 @@
 /* Rounds weights to the 4 bits of int4_product.c. No calibration: of each group the scale and the offset that leave the
    smallest sum of squared errors, among some that are near to its range. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ struct int4_pack {
 #ifdef __x86_64__
 #include "vector_avx2.h"
 
-enum { PACKED_GROUP = 32, PARTS = PACKED_GROUP / W, MAX_GROUPS = 4096 };
+enum { PACKED_GROUP = 32, PARTS = PACKED_GROUP / W, MAX_GROUPS = 4096, NO_NUMBER = INT_MAX };
 /* 15 is the range of the group itself. */
 enum { CANDIDATES = 12 };
 #define FIRST_RANGE 14.0f
@@ -33,11 +34,12 @@ struct group { /* of the weights of an output */
   vec of[PARTS];
 };
 
-IN struct group load_group(const float *from, int64_t count) {
+/* Times `power`. `count` may be less than a group: the rest is zero. */
+IN struct group load_group(const float *from, int64_t count, float power) {
   float padded[PACKED_GROUP] = {0};
   struct group group;
   if (count < PACKED_GROUP) memcpy(padded, from, count * sizeof(float)), from = padded;
-  for (int i = 0; i < PARTS; i++) group.of[i] = v_load_float(from + i * W);
+  for (int i = 0; i < PARTS; i++) group.of[i] = v_mul(v_load_float(from + i * W), v_set(power));
   return group;
 }
 
@@ -102,25 +104,43 @@ FN struct bytes bytes_of(const struct group *x, struct fit fit, float unit) {
   return best;
 }
 
-/* One output. */
+/* The largest weight is less than two to that power. NO_NUMBER: one is none, or infinite. */
+static int exponent_of(const float *weights, int64_t count) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, weights + i, 4);
+    bits &= 0x7fffffff;
+    largest = bits > largest ? bits : largest;
+  }
+  if (largest >= 0x7f800000) return NO_NUMBER;
+  return (int)(largest >> 23) - 126;
+}
+
+/* One output. Its weights are divided by a power of two: so their squares neither overflow nor vanish. */
 FN void pack_output(const struct int4_pack *a, int64_t output) {
   const int64_t groups = (a->inputs + PACKED_GROUP - 1) / PACKED_GROUP, width = a->width;
   const int64_t group_bytes = width * (2 + PACKED_GROUP / 2);
   const float *weights = a->weight + output * a->inputs;
   uint8_t *to = a->blocks + output / width * groups * group_bytes;
   const int64_t place = output % width;
+  const int exponent = exponent_of(weights, a->inputs);
+  if (exponent == NO_NUMBER) {
+    a->scales[output] = NAN;
+    return;
+  }
+  const float power = ldexpf(1, -exponent);
   struct fit fits[MAX_GROUPS];
   float largest = 0;
-  int is_finite = 1;
-  for (int64_t input = 0; input < a->inputs; input++) is_finite &= isfinite(weights[input]) != 0;
-  for (int64_t group = 0; group < groups && is_finite; group++) {
-    const struct group x = load_group(weights + group * PACKED_GROUP, a->inputs - group * PACKED_GROUP);
+  for (int64_t group = 0; group < groups; group++) {
+    const struct group x = load_group(weights + group * PACKED_GROUP, a->inputs - group * PACKED_GROUP, power);
     fits[group] = fit_of(&x);
     largest = fits[group].scale > largest ? fits[group].scale : largest;
   }
-  const float unit = a->scales[output] = is_finite ? largest / 255 : NAN;
+  const float unit = largest / 255;
+  a->scales[output] = ldexpf(unit, exponent);
   for (int64_t group = 0; group < groups && unit > 0; group++, to += group_bytes) {
-    const struct group x = load_group(weights + group * PACKED_GROUP, a->inputs - group * PACKED_GROUP);
+    const struct group x = load_group(weights + group * PACKED_GROUP, a->inputs - group * PACKED_GROUP, power);
     const struct bytes bytes = bytes_of(&x, fits[group], unit);
     to[place] = bytes.scale, to[width + place] = bytes.offset;
     if (!bytes.scale) continue;

@@ -13,7 +13,7 @@
 
 #include "integer_product.h"
 
-enum { INT4_GROUP = 32, STEPS = 8 };
+enum { INT4_GROUP = 32 };
 
 /* Of one group of a row. */
 struct group_scale {
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) void round_row(const struct integer
   }
 }
 
-static void finish_row(const struct integer_product *p, int64_t block, int64_t row, const float *totals) {
+static inline __attribute__((always_inline)) void finish_row(const struct integer_product *p, int64_t block, int64_t row, const float *totals) {
   const int64_t width = integer_width(p->level), first = block * width, left = p->outputs - first;
   for (int64_t i = 0; i < width && i < left; i++) {
     const float scale = p->scales[first + i];

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import torch
 
-from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.native import TYPES, NativeKernels
 
 WeightBits = Literal[4, 8]
 
@@ -61,7 +61,7 @@ class IntegerProduct:
             *(rows.data_ptr(), self.blocks.data_ptr(), self.scales.data_ptr()),
             *(0 if one is None else one.data_ptr() for one in (self.sums, self.bias)),
             *(out.data_ptr(), integers.data_ptr(), row_scales.data_ptr()),
-            *(number, rows.stride(0), self.inputs, self.outputs, rows.dtype is torch.bfloat16, bits),
+            *(number, rows.stride(0), self.inputs, self.outputs, TYPES[rows.dtype], bits),
             *(torch.get_num_threads() if is_large else 1, self.level),
         )
         self._multiply(arguments)

@@ -50,20 +50,23 @@ class LinearMaker:
     bits: WeightBits | None = None  # of the weights as integers
     num_bytes: int = 0
 
-    def of(self, *modules: Any, has_gelu: bool = False) -> LinearMap:
-        """Several modules that read the same rows become one, their outputs side by side."""
+    def of(self, *modules: Any, has_gelu: bool = False, is_head: bool = False) -> LinearMap:
+        """Several modules that read the same rows become one, their outputs side by side. A head has 8 bits, not 4."""
         weights = [one.weight.detach() for one in modules]
         weight = torch.cat(weights) if len(weights) > 1 else weights[0]
-        made = self._made(weight, _bias_of(modules, weight), has_gelu=has_gelu)
+        bits: WeightBits | None = 8 if self.bits and is_head else self.bits
+        made = self._made(weight, _bias_of(modules, weight), bits, has_gelu=has_gelu)
         self.num_bytes += made.num_bytes
         for one in modules:  # else the memory of both would be needed until the last is made
             one.weight = torch.nn.Parameter(weight.new_empty(0), requires_grad=False)
         return made
 
-    def _made(self, weight: Any, bias: Any | None, *, has_gelu: bool) -> "NativeProduct | RoundedMap | TorchMap":
+    def _made(
+        self, weight: Any, bias: Any | None, bits: WeightBits | None, *, has_gelu: bool
+    ) -> "NativeProduct | RoundedMap | TorchMap":
         kernels = self.kernels
-        if kernels is not None and self.bits and takes_integers(kernels, self.bits, weight.shape[1]):
-            return RoundedMap(product_of(weight, bias, kernels, self.bits), has_gelu=has_gelu)
+        if kernels is not None and bits and takes_integers(kernels, bits, weight.shape[1]):
+            return RoundedMap(product_of(weight, bias, kernels, bits), has_gelu=has_gelu)
         if kernels is not None and takes_products(kernels, weight.dtype):
             if BlockFormat.suited_to(weight, kernels).takes(weight.shape[1]):
                 return NativeProduct(weight, bias, kernels, gelu=has_gelu)

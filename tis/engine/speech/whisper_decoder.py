@@ -20,7 +20,7 @@ class WhisperDecoder:
         self._positions = decoder.embed_positions.weight.detach()
         self._norm = decoder.layer_norm
         self._layers = [_DecoderLayer(number, layer, maker) for number, layer in enumerate(decoder.layers)]
-        self._head = maker.of(head)
+        self._head = maker.of(head, is_head=True)
         self._alignment_heads = alignment_heads
 
     @property

@@ -15,6 +15,7 @@ from tis.engine.kernels.gguf_blocks import GgufKernels, inputs_of
 from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES
 
 _aten = torch.ops.aten
+_NUMBERS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,14 @@ class BlockTensor(torch.Tensor):  # type: ignore[misc]
         return found
 
     @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        with torch._C.DisableTorchFunctionSubclass():
+            if func is torch.nn.functional.linear and isinstance(args[1], BlockTensor):
+                return _linear(*args, **kwargs)
+            return func(*args, **kwargs)
+
+    @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if (way := _WAYS.get(func)) and (result := way(*args, **kwargs)) is not NotImplemented:
@@ -96,6 +105,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BlockTensor):
         return value.numbers()
     return type(value)(_plain(one) for one in value) if isinstance(value, list | tuple) else value
+
+
+def _linear(x: Any, weight: BlockTensor, bias: Any = None) -> Any:
+    """A few rows of weights at a time, which stay in the cache of the CPU."""
+    rows = x.reshape(-1, x.shape[-1])
+    out = rows.new_empty(len(rows), len(weight))
+    at_once = max(1, _NUMBERS_AT_ONCE // weight.shape[1])
+    for begin in range(0, len(weight), at_once):
+        end = min(begin + at_once, len(weight))
+        out[:, begin:end] = rows @ weight[begin:end].numbers().T
+    if bias is not None:
+        out += bias
+    return out.view(*x.shape[:-1], len(weight))
 
 
 def _same(tensor: BlockTensor, *shape: Any) -> Any:

@@ -22,8 +22,8 @@ log = logging.getLogger("tis.engine")
 
 # The packed layout hardly depends on it, but the one for 1 is slow for any other number of rows.
 _EXPECTED_ROWS = 16
-# A linear layer with so many times less outputs than inputs is taken for one that chooses.
-_MIN_INPUTS_OF_STEERING = 16
+# A linear layer with so many times fewer outputs than inputs is taken for a router of experts.
+_MIN_INPUTS_PER_OUTPUT_OF_ROUTERS = 16
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.05}
 
 
@@ -105,14 +105,14 @@ def _pack_integers(
     has_4_bits: Callable[[Any], bool] = lambda linear: True,
     with_embedding: bool = True,
 ) -> int:
-    """The head and the embedding have 8 bits, and so have layers of few outputs, as those that choose experts."""
+    """The head and the embedding have 8 bits, and so have routers, where an error chooses other experts."""
     head, embedding = getattr(model, "lm_head", None), model.get_input_embeddings()
     is_tied = head is not None and getattr(head, "weight", None) is getattr(embedding, "weight", None)
     head = id(head)  # it is not kept until all are rounded
 
     def rounded(linear: Any) -> Any:
-        is_steering = linear.out_features * _MIN_INPUTS_OF_STEERING <= linear.in_features
-        has_8 = id(linear) == head or is_steering or not has_4_bits(linear)
+        is_router = linear.out_features * _MIN_INPUTS_PER_OUTPUT_OF_ROUTERS <= linear.in_features
+        has_8 = id(linear) == head or is_router or not has_4_bits(linear)
         return (Int8Linear if has_8 else Int4Linear)(linear, kernels)
 
     number = _replace(places, rounded)
