@@ -8,47 +8,25 @@ from typing import Any
 
 import pytest
 
+from tests.engine.gguf_headers import (
+    ARCHITECTURE,
+    ARRAY,
+    F32,
+    STRING,
+    U8,
+    U32,
+    entry,
+    file_of,
+    list_of,
+    tensor,
+    text,
+)
 from tis.engine.errors import LoadFailed
 from tis.engine.models.catalogue import entry_of
 from tis.engine.models.description import ModelDescription, describe_unloaded
 from tis.engine.models.gguf_file import is_gguf, read_gguf_header
 from tis.engine.models.hub_files import HubSource, file_in_repository, find_local_folder, is_complete
 from tis.engine.models.loading import LoadOptions, load_model
-
-U8, U32, F32, STRING, ARRAY, U64 = 0, 4, 6, 8, 9, 10
-
-
-def text(value: str) -> bytes:
-    return struct.pack("<Q", len(value.encode())) + value.encode()
-
-
-def entry(key: str, kind: int, value: bytes) -> bytes:
-    return text(key) + struct.pack("<I", kind) + value
-
-
-ARCHITECTURE = entry("general.architecture", STRING, text("llama"))
-
-
-def tensor(name: str = "a", shape: tuple[int, ...] = (8,), kind: int = 0, offset: int = 0) -> bytes:
-    return text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
-
-
-def file_of(
-    *entries: bytes,
-    tensors: tuple[bytes, ...] = (),
-    magic: bytes = b"GGUF",
-    version: int = 3,
-    counts: tuple[int, int] | None = None,
-    data: int = 64,
-) -> bytes:
-    num_tensors, num_entries = counts or (len(tensors), len(entries))
-    head = magic + struct.pack("<IQQ", version, num_tensors, num_entries) + b"".join((*entries, *tensors))
-    return head + bytes(-len(head) % 32) + bytes(data)
-
-
-def list_of(kind: int, count: int, items: bytes = b"") -> bytes:
-    return struct.pack("<IQ", kind, count) + items
-
 
 HOSTILE: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "no GGUF file"),
