@@ -1,6 +1,7 @@
 """Loads a model from the hub or a folder. Takes seconds to minutes, so it runs in a thread of its own.
 
-Reads weights only as safetensors and GGUF, which cannot run code. Never uses AutoProcessor, which would need torchvision.
+Reads weights only as safetensors and GGUF, which cannot run code, and never uses AutoProcessor, which would need
+torchvision.
 """
 
 import json
