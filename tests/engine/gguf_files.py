@@ -21,7 +21,7 @@ ARCHITECTURES = {
     "qwen2_moe": "qwen2moe",
     "qwen3_moe": "qwen3moe",
 }
-_CONTROL, _USER_DEFINED, _NORMAL = 3, 4, 1
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 1, 2, 3, 4, 6
 PLAIN = {Kind.F32: torch.float32, Kind.F16: torch.float16, Kind.BF16: torch.bfloat16}
 
 
@@ -165,8 +165,27 @@ def _write_config(writer: Any, config: Any) -> None:
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
 
 
+def _write_sentencepiece(writer: Any, tokenizer: Any) -> None:
+    """Tokens and scores alone: such a file has no merges."""
+    merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
+    scores = {"".join(pair): -float(rank) for rank, pair in enumerate(merges)}
+    tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    special = set(tokenizer.all_special_tokens)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([scores.get(token, -1e6) for token in tokens])
+    kinds = {**dict.fromkeys(special, _CONTROL), tokenizer.unk_token: _UNKNOWN}
+    writer.add_token_types([kinds.get(token, _BYTE if token.startswith("<0x") else _NORMAL) for token in tokens])
+    writer.add_bos_token_id(tokenizer.bos_token_id)
+    writer.add_eos_token_id(tokenizer.eos_token_id)
+    writer.add_unk_token_id(tokenizer.unk_token_id)
+
+
 def _write_tokenizer(writer: Any, tokenizer: Any, template: str | None) -> None:
     described = json.loads(tokenizer.backend_tokenizer.to_str())
+    if described["pre_tokenizer"] is None or described["pre_tokenizer"]["type"] == "Metaspace":
+        _write_sentencepiece(writer, tokenizer)
+        return
     tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     kinds = [_NORMAL] * len(tokens)
     for token in described["added_tokens"]:

@@ -163,6 +163,34 @@ def test_tokenizer_template_ends_sampling_and_context_are_those_of_the_file(toke
     assert unloaded.chat_template == known.chat_template
 
 
+def sentencepiece_tokenizer() -> Any:
+    """As that of Llama 2 and Mistral, with a few words."""
+    words = "hello how are you the then there three shop shops in 12".split()
+    merges: dict[tuple[str, str], None] = {}
+    for word in words:
+        piece = "\u2581"
+        for letter in word:
+            merges.setdefault((piece, letter))
+            piece += letter
+    letters = sorted({letter for word in words for letter in word} | set("\u2581.,!?ABC"))
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *letters]
+    tokens += [token for token in dict.fromkeys("".join(pair) for pair in merges) if token not in tokens]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    return transformers.LlamaTokenizer(vocab=vocabulary, merges=list(merges))
+
+
+def test_tokens_of_sentencepiece_are_made_of_scores(tmp_path: Path) -> None:
+    original = sentencepiece_tokenizer()
+    model = tiny_model(transformers, "Llama", len(original))
+    write_gguf(tmp_path / "a.gguf", model, original, Kind.Q8_0)
+    loaded = load(tmp_path / "a.gguf")
+    for text in ("hello, how are you?", "three shops  in\nthe 12!", " then", "\u00e9 \u4f60\U0001f600", "</s>there"):
+        ours = loaded.tokenizer.encode_raw(text, adds_special_tokens=True)
+        assert ours == [original.bos_token_id, *original.encode(text, add_special_tokens=False)]
+        assert tokenizer_of(read_gguf_header(tmp_path / "a.gguf")).decode(ours[1:]) == original.decode(ours[1:])
+    assert set(loaded.tokenizer.eos_ids) == {original.eos_token_id}
+
+
 def test_the_revision_follows_vocabulary_and_weights(tokenizer: Any, tmp_path: Path) -> None:
     model = tiny_model(transformers, "Qwen3", len(tokenizer))
     first, again, other = (tmp_path / name for name in ("first.gguf", "again.gguf", "other.gguf"))
