@@ -6,10 +6,13 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
 from gguf import GGMLQuantizationType as Kind
+from gguf import GGUFWriter
+from gguf.quants import dequantize
 
 from tests.engine.batching.tiny import run
 from tests.engine.conftest import DEMO
@@ -17,6 +20,7 @@ from tests.engine.gguf_files import PLAIN, tiny_model, write_gguf
 from tis.engine.answer import Piece
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
+from tis.engine.kernels.gguf_types import TYPES_OF_GGUF
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.description import describe_loaded, describe_unloaded
 from tis.engine.models.gguf_config import config_of
@@ -286,3 +290,24 @@ def test_models_that_are_none_are_refused_by_name(name: str, good: Any) -> None:
             transformers.AutoModelForCausalLM, "auto", device_map="cpu"
         )
     assert "good.gguf" in refused.value.message
+
+
+@pytest.mark.parametrize("kind", [Kind.Q2_K, Kind.Q3_K, Kind.IQ4_NL, Kind.IQ4_XS], ids=lambda kind: kind.name)
+def test_types_without_a_kernel_become_the_official_numbers(kind: Kind, tmp_path: Path) -> None:
+    known = TYPES_OF_GGUF[int(kind)]
+    random = np.random.default_rng(5)
+    raw = random.integers(0, 256, (4, 512 // known.numbers, known.num_bytes), dtype=np.uint8)
+    for at in {Kind.Q2_K: (80, 82), Kind.Q3_K: (108,)}.get(kind, (0,)):
+        raw[..., at : at + 2] = random.normal(0, 0.01, (*raw.shape[:2], 1)).astype(np.float16).view(np.uint8)
+    writer = GGUFWriter(tmp_path / "a.gguf", "llama")
+    writer.add_tensor("a", raw.reshape(4, -1), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    header = read_gguf_header(tmp_path / "a.gguf")
+    weights = GgufWeights(header, None, may_stay_in_blocks=True)
+    assert not weights.stay_in_blocks(header.tensors["a"])
+    numbers = weights.numbers(header.tensors["a"])
+    assert numbers.shape == (4, 512)
+    torch.testing.assert_close(numbers, torch.from_numpy(dequantize(raw.reshape(4, -1), kind)), rtol=1e-6, atol=1e-9)
