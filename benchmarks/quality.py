@@ -1,7 +1,7 @@
 """What integer weights lose: in the weights, in texts, and in tool calls and JSON.
 
     python benchmarks/quality.py [--questions 200] [--text-model FOLDER] [--llama-cpp PYTHON]
-        [--hidden 512] [--layers 4] [--inner 1024] [--minutes 8] [--windows 64]
+        [--hidden 256] [--layers 6] [--inner 768] [--minutes 8] [--windows 64]
 
 Weights: Gaussian ones, and a product with Gaussian rows. The demo model: its own answers to its checks are read again;
 then it answers questions that are new to it, to the letter or not. A text model (`text_model.py`: its size and the
@@ -168,7 +168,7 @@ def _options() -> Any:
     parser.add_argument("--questions", type=int, default=200, help="new ones for the demo model, of each subject")
     parser.add_argument("--text-model", type=Path, help="is built there if it is not there")
     parser.add_argument("--llama-cpp", type=Path, metavar="PYTHON")
-    for name, number in (("hidden", 512), ("layers", 4), ("inner", 1024), ("minutes", 8), ("windows", 64)):
+    for name, number in (("hidden", 256), ("layers", 6), ("inner", 768), ("minutes", 8), ("windows", 64)):
         parser.add_argument(f"--{name}", type=int, default=number)
     return parser.parse_args()
 

@@ -23,9 +23,9 @@ _WARMUP_STEPS = 10
 
 @dataclass(frozen=True, slots=True)
 class TextModelSize:
-    hidden: int = 512
-    layers: int = 4
-    inner: int = 1024
+    hidden: int = 256
+    layers: int = 6
+    inner: int = 768
 
     def config(self) -> Any:
         import transformers
