@@ -134,6 +134,21 @@ def test_answers_are_near_to_those_of_the_numbers_in_the_file(choose: Any, token
         assert bits < (6.5 if choose in (Kind.Q4_0, Kind.Q4_1, Kind.Q4_K) else 9)
 
 
+def test_experts_beside_integers_are_near_to_those_of_the_file(
+    tokenizer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tis.engine")
+    model = tiny_model(transformers, "Qwen3Moe", len(tokenizer), **FAMILIES["Qwen3Moe"])
+    model.load_state_dict(write_gguf(tmp_path / "a.gguf", model, tokenizer, Kind.Q8_0), strict=False)
+    prompt_ids = tokenizer.encode("Hello")
+    with torch.inference_mode():
+        theirs = model(input_ids=torch.tensor([prompt_ids])).logits[0, -1].log_softmax(-1)
+    [(_, ours)] = likeliest(load(tmp_path / "a.gguf"), prompt_ids, 1)
+    assert max(abs(logprob - float(theirs[one])) for one, logprob in ours.items()) < OF_INTEGERS
+    if native_kernels():
+        assert "fused the experts of 2 layers" in caplog.text
+
+
 def test_without_kernels_and_with_another_setting_the_answers_are_those_of_the_file(
     tokenizer: Any, tmp_path: Path
 ) -> None:

@@ -72,7 +72,7 @@ class GgufWeights:
             return getattr(torch, wanted)
         kinds = Counter(one.kind for one in self._header.tensors.values() if len(one.shape) > 1)
         is_plain = kinds.keys() <= FLOAT_TYPES
-        return _DTYPES[kinds.most_common(1)[0][0]] if kinds and is_plain else torch.bfloat16
+        return _DTYPES[max(kinds, key=lambda kind: kinds[kind])] if kinds and is_plain else torch.bfloat16
 
     def read(self, model_class: Any, wanted_dtype: str, **options: Any) -> Any:
         dtype = self.dtype(wanted_dtype)
@@ -169,7 +169,7 @@ class GgufWeights:
     def _report(self, dtype: Any) -> None:
         matrices = [one for one in self._header.tensors.values() if len(one.shape) > 1]
         kinds = Counter(one.kind for one in matrices)
-        saved = ", ".join(f"{number} {name_of(kind)}" for kind, number in kinds.most_common())
+        saved = ", ".join(f"{number} {name_of(kind)}" for kind, number in sorted(kinds.items()))
         quantised = [one for one in matrices if one.kind not in FLOAT_TYPES]
         kept = [one for one in quantised if self.stay_in_blocks(one)]
         told = [f"{self._header.path.name}: matrices {saved}"]

@@ -69,18 +69,19 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
 def pack_blocks(model: Any, kernels: NativeKernels) -> int:
     """Packs what a GGUF file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
 
-    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have.
+    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. Experts are in floats already.
     """
     places = [place for place in _linears_of(model) if block_weight_of(place[2]) is not None]
     if not places or _why_not(model, places):
         return 0
-    return _pack_integers(
+    number = _pack_integers(
         model,
         places,
         kernels,
         has_4_bits=lambda linear: linear.weight.has_four_bits,
         with_embedding=block_weight_of(model.get_input_embeddings()) is not None,
     )
+    return number + fuse_experts(model, kernels)
 
 
 def quantise_weights(model: Any, kernels: NativeKernels | None, bits: WeightBits = 8) -> int:
