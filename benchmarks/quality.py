@@ -1,6 +1,7 @@
 """What integer weights lose: in the weights, in texts, and in tool calls and JSON.
 
-    python benchmarks/quality.py [--questions 200] [--text-model FOLDER] [--llama-cpp PYTHON]
+    python benchmarks/quality.py [--parts weights demo texts] [--questions 200] [--text-model FOLDER]
+        [--llama-cpp PYTHON]
         [--hidden 256] [--layers 6] [--inner 768] [--minutes 8] [--windows 64]
 
 Weights: Gaussian ones, and a product with Gaussian rows. The demo model: its own answers to its checks are read again;
@@ -39,9 +40,13 @@ LLAMA_CPP_FORMATS = ("BF16", "Q8_0", "Q4_K_M", "Q4_0")
 
 def main() -> None:
     options = _options()
-    print_weights()
-    print_demo(options.questions)
+    if "weights" in options.parts:
+        print_weights()
+    if "demo" in options.parts:
+        print_demo(options.questions)
     with tempfile.TemporaryDirectory() as scratch:
+        if "texts" not in options.parts:
+            return
         folder = options.text_model or Path(scratch) / "text"
         build_text_model(folder, TextModelSize(options.hidden, options.layers, options.inner), options.minutes)
         print_texts(folder, options.windows, options.llama_cpp, Path(scratch))
@@ -106,7 +111,7 @@ def print_demo(num_questions: int) -> None:
 
 def print_texts(folder: Path, num_windows: int, llama_cpp: Path | None, scratch: Path) -> None:
     learned, held_back = ([Text(ids) for ids in windows(text, num_windows)] for text in documents())
-    model = _text_model(folder)
+    model = _rounded(_text_model(folder), None)
     exact = {"learned": readings(model, learned), "held back": readings(model, held_back)}
     texts = {"learned": learned, "held back": held_back}
     print(f"\n{folder.name}: {sum(one.numel() for one in model.parameters()) / 1e6:.1f} million parameters\n")
@@ -165,6 +170,8 @@ def _by_llama_cpp(
 
 def _options() -> Any:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = ["weights", "demo", "texts"]
+    parser.add_argument("--parts", nargs="*", choices=parts, default=parts)
     parser.add_argument("--questions", type=int, default=200, help="new ones for the demo model, of each subject")
     parser.add_argument("--text-model", type=Path, help="is built there if it is not there")
     parser.add_argument("--llama-cpp", type=Path, metavar="PYTHON")

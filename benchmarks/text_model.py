@@ -61,7 +61,7 @@ def windows(text: str, at_most: int | None = None) -> list[list[int]]:
 
 
 def build_text_model(folder: Path, size: TextModelSize, minutes: float) -> None:
-    """Saves it in bfloat16, as models are published."""
+    """Saves it in bfloat16, as models are published. No minutes: its weights are random."""
     if (folder / "model.safetensors").exists():
         return
     import torch
@@ -89,7 +89,7 @@ def _train(model: Any, learned: Sequence[list[int]], seconds: float) -> None:
     began = reported = time.monotonic()
     for step, ids in enumerate(_batches(learned)):
         elapsed = time.monotonic() - began
-        if elapsed > seconds:
+        if elapsed >= seconds:
             break
         logits = model(input_ids=ids[:, :-1], use_cache=False).logits
         loss = cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
