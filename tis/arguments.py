@@ -21,6 +21,7 @@ from tis.engine.models.catalogue import (
 )
 from tis.engine.models.description import describe_unloaded, weights_bytes_of
 from tis.engine.models.echo import is_echo, load_echo
+from tis.engine.models.gguf_file import is_gguf
 from tis.engine.models.handler import why_not_importable
 from tis.engine.models.hub_files import HubSource, find_folder, is_complete, refuse_missing_folder
 from tis.engine.models.load_progress import Report
@@ -151,6 +152,8 @@ def loader_of(settings: Settings) -> Load:
         options_of_entry = replace(options, revision=entry.revision, dtype=dtype, batch=batch)
         if entry.handler:
             return _load_handler(entry, options_of_entry, report)
+        if is_gguf(entry.repo) and entry.task != "chat":
+            raise LoadFailed(f"{entry.id} is a GGUF file, and those are read for the task chat, not {entry.task}.")
         if entry.task == "chat":
             return load_model(entry.repo, options_of_entry, report, entry.adapters)
         if entry.task == "transcription":

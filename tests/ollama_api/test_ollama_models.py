@@ -1,6 +1,7 @@
 """GET /api/tags, /api/ps, /api/version, POST /api/show, /api/pull, /api/embed and /api/embeddings; keys and shapes."""
 
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import pytest
 import yaml
 
 from tests.engine.conftest import DEMO
+from tests.engine.gguf_headers import ARCHITECTURE, U32, entry, file_of, tensor
 from tests.engine.models.hub import REPO, hub_with
 from tests.engine.pooling.models import TEXTS, add_sentence_files, save
 from tests.openai_api.test_chat import said
 from tests.serving import Served, served, server_process, settings_with, wait_until_live
 from tis.app import create_app
-from tis.engine.models.catalogue import CatalogueEntry
-from tis.engine.models.description import ModelDescription
+from tis.engine.models.catalogue import CatalogueEntry, entry_of
+from tis.engine.models.description import ModelDescription, describe_unloaded
 from tis.ollama_api.wire import model_card
 
 KEY, ADMIN = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer root"}
@@ -277,3 +279,27 @@ def test_errors_have_the_shape_of_ollama_on_every_path(http: httpx2.Client) -> N
     ):
         assert answer.status_code == status, answer.text
         assert list(answer.json()) == ["error"] and isinstance(answer.json()["error"], str)
+
+
+def test_a_gguf_file_has_a_card(tmp_path: Path) -> None:
+    path = tmp_path / "shop.gguf"
+    sizes = {"llama.embedding_length": 64, "llama.context_length": 512}
+    entries = [entry(key, U32, struct.pack("<I", size)) for key, size in sizes.items()]
+    path.write_bytes(
+        file_of(ARCHITECTURE, *entries, tensors=(tensor(shape=(64, 4), kind=8), tensor("b", (8,), 0, 288)), data=320)
+    )
+    model = entry_of([], str(path))
+    known = describe_unloaded(model.repo)
+    files = model_card.read_model_files(model, known)
+    assert model_card.details(files, model) == {
+        "parent_model": "",
+        "format": "gguf",
+        "family": "llama",
+        "families": ["llama"],
+        "parameter_size": "264",
+        "quantization_level": "Q8_0",
+    }
+    info = model_card.model_info(files, known)
+    assert (info["llama.embedding_length"], info["llama.context_length"]) == (64, 512)
+    path.write_bytes(b"GGUF")
+    assert model_card.read_model_files(model, describe_unloaded(model.repo)) == model_card.ModelFiles()

@@ -11,7 +11,9 @@ class ModelSettings(BaseModel):
     """Model"""
 
     model_repo_id: str = Field(
-        "Qwen/Qwen3-VL-2B-Thinking", min_length=1, description="hub id, local folder, catalogue id, or `echo`"
+        "Qwen/Qwen3-VL-2B-Thinking",
+        min_length=1,
+        description="hub id, local folder, GGUF file, catalogue id, or `echo`",
     )
     served_model_name: str | None = Field(
         None,

@@ -33,10 +33,11 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.adapted_linear import adapt_layers
+from tis.engine.weights.block_tensor import unfold_blocks
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.lora_files import LoraAdapter
-from tis.engine.weights.packed import pack_weights, quantise_weights, weight_bytes_of
+from tis.engine.weights.packed import pack_blocks, pack_weights, quantise_weights, weight_bytes_of
 from tis.engine.weights.packed_vision import pack_vision_tower
 from tis.observability.logs import describe_with_messages
 
@@ -153,6 +154,7 @@ def _try_kind(
 def _in_turns(
     model: Any, tokenizer: Tokenizer, context_length: int, limits: BatchLimits, adapters: Sequence[LoraAdapter]
 ) -> ChosenRunner:
+    unfold_blocks(model)
     stepped = SteppedModel(model)
     if not stepped.takes_turns:
         log.warning("requests run one at a time: computed in turns, they change each other's tokens")
@@ -205,6 +207,9 @@ def _batched(
         num_rounded = stages.run(_ROUNDING, lambda: quantise_weights(model, kernels, bits))
         if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
+    elif kernels:
+        num_rounded = stages.run(_ROUNDING, lambda: pack_blocks(model, kernels))
+    unfold_blocks(model)
     if not any(one.adapts(EXPANSION) for one in adapters):
         stages.run(_COMPRESSING, lambda: compress_latents(model, is_rounded=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone

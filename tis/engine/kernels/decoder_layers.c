@@ -20,7 +20,7 @@ struct layer {
    scratch, and what comes behind it is not computed here. */
 struct layers {
   struct call call;
-  int64_t integer_level; /* 0: the weights are numbers */
+  int64_t has_integers; /* the weights */
   const struct layer *layers;
   int64_t count, hidden, inner, heads, key_heads, size, rotary_size;
   void *x;       /* [tokens, hidden]: in and out */
@@ -90,7 +90,7 @@ static struct integer_product rounded_product_of(const struct layers *a, const v
   const struct integer_product product = {x,       weights->blocks, weights->scales, weights->sums,     weights->bias,
                                           out,     a->integers,     a->row_scales,   a->tokens,         inputs,
                                           inputs,  outputs,         a->call.type == BFLOAT16, bits,     a->call.threads,
-                                          a->integer_level};
+                                          weights->type};
   return product;
 }
 
@@ -249,7 +249,7 @@ static void compute_rest_of_wanted(const struct layers *a, const struct layer *l
     copy_row(buffers_of(&few).attended, row, buffers_of(a).attended, a->wanted[row], attended_bytes);
   }
   WAIT_FOR_ALL
-  (a->integer_level ? compute_rounded_rest : compute_rest)(&few, layer, next, mine);
+  (a->has_integers ? compute_rounded_rest : compute_rest)(&few, layer, next, mine);
   for (int64_t row = mine.begin; row < mine.end; row++) copy_row(a->x, a->wanted[row], few.x, row, row_bytes);
 }
 
@@ -257,10 +257,10 @@ static void compute_layers(const struct layers *a, const struct attention_parts 
   const struct share mine = share_of(a->tokens);
   for (int64_t number = 0; number < a->count; number++, next += SHARED) {
     const struct layer *layer = a->layers + number;
-    (a->integer_level ? compute_rounded_queries : compute_queries)(a, layer, next, mine);
+    (a->has_integers ? compute_rounded_queries : compute_queries)(a, layer, next, mine);
     attend(a, layer, parts, scratch, next, mine);
     if (number + 1 < a->count || a->num_wanted < 0)
-      (a->integer_level ? compute_rounded_rest : compute_rest)(a, layer, next, mine);
+      (a->has_integers ? compute_rounded_rest : compute_rest)(a, layer, next, mine);
     else
       compute_rest_of_wanted(a, layer, next);
   }

@@ -141,7 +141,7 @@ def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, bits: Weight
         for name in ("blocks", "bias", "scales", "sums"):
             if (tensor := getattr(product, name)) is not None:
                 stacks.setdefault(name, tensor.new_empty((len(matrix), *tensor.shape)))[expert] = tensor
-    return PackedWeights(stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums")), level
+    return PackedWeights(stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums"), level), level
 
 
 def _stacked(number: int, tensors: Iterable[Any]) -> Any:

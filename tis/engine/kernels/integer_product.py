@@ -77,7 +77,7 @@ class Int8Product(IntegerProduct):
         self.blocks = torch.zeros(self._num_blocks, self._groups, self._width, _FOUR, dtype=torch.int8)
         self.sums = torch.zeros(self._num_blocks * self._width, dtype=torch.int32)
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
-            self._pack(weight[begin : begin + _ROWS_PACKED_AT_ONCE].float(), begin)
+            self._pack(floats_of(weight[begin : begin + _ROWS_PACKED_AT_ONCE]), begin)
 
     def _pack(self, weight: Any, begin: int) -> None:
         end = begin + len(weight)
@@ -108,10 +108,15 @@ class Int4Product(IntegerProduct):
         self._groups = -(-self.inputs // _GROUP)
         bytes_of_group = self._width * (2 + _GROUP // 2)
         self.blocks = torch.zeros(self._num_blocks, self._groups, bytes_of_group, dtype=torch.uint8)
+        keep_numbers = getattr(weight, "pack_int4", None)  # of weights that have 4 bits already
+        if keep_numbers is None or not keep_numbers(self.blocks, self.scales, self._width):
+            self._round(weight, kernels)
+
+    def _round(self, weight: Any, kernels: NativeKernels) -> None:
         pack = kernels.library.tis_int4_pack
         pack.argtypes, pack.restype = [ctypes.c_char_p], None
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
-            some = weight[begin : begin + _ROWS_PACKED_AT_ONCE].float().contiguous()
+            some = floats_of(weight[begin : begin + _ROWS_PACKED_AT_ONCE]).contiguous()
             pack(
                 _PACKING.pack(
                     *(some.data_ptr(), *some.shape, self._width, self.blocks[begin // self._width :].data_ptr()),
@@ -135,6 +140,11 @@ class Int4Product(IntegerProduct):
         """The weights as they are multiplied, [outputs, inputs] in float32."""
         numbers, offsets = self.parts
         return (numbers - offsets) * self.scales[: self.outputs, None]
+
+
+def floats_of(weight: Any) -> Any:
+    """In memory, also of weights that have numbers only while something is computed with them."""
+    return weight.numbers(torch.float32) if hasattr(weight, "numbers") else weight.float()
 
 
 def scales_of(weight: Any) -> Any:

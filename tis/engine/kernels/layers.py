@@ -67,8 +67,7 @@ class Linear:
 class DecoderLayer:
     """`x += output(attention(norm(x)))`, then `x += down(silu(gate(norm(x))) * up(norm(x)))`.
 
-    Without `gate_up` and `down` it ends with the second `norm(x)`. Its weights are all numbers, or all integers of as
-    many bits.
+    Without `gate_up` and `down` it ends with the second `norm(x)`. Its weights are all numbers, or all integers.
     """
 
     number: int  # in the cache
@@ -99,7 +98,7 @@ class PackedLayer:
     def __init__(self, layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
         norms = (layer.input_norm, layer.query_norm, layer.key_norm, layer.inner_norm)
         self.number, self.shape, self.dtype = layer.number, shape, layer.dtype
-        self.integer_level = layer.qkv.level if isinstance(layer.qkv, IntegerProduct) else 0
+        self.has_integers = isinstance(layer.qkv, IntegerProduct)
         self._products = [_packed(product, kernels, in_turn=product is layer.gate_up) for product in layer.products]
         self._norms = [norm and norm.weight for norm in norms]
         self._window = layer.window or 0
@@ -109,6 +108,10 @@ class PackedLayer:
     def num_bytes(self) -> int:
         """Of the matrices."""
         return sum(int(product.blocks.nbytes) for product in self._products)
+
+    def is_like(self, other: "PackedLayer") -> bool:
+        """Whether one native call computes both."""
+        return (self.shape, self.has_integers) == (other.shape, other.has_integers)
 
     def fields(self, cache: Any) -> bytes:
         tensors = (*self._norms, cache.keys[self.number], cache.values[self.number])
@@ -122,7 +125,7 @@ class PackedLayer:
 
 def _packed(product: Linear | IntegerProduct, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
     if isinstance(product, IntegerProduct):
-        return PackedWeights(product.blocks, product.bias, product.scales, product.sums)
+        return PackedWeights(product.blocks, product.bias, product.scales, product.sums, product.level)
     form, weight, bias = BlockFormat.suited_to(product.weight, kernels), product.weight, product.bias
     if in_turn:
         weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (weight, bias))
@@ -164,14 +167,14 @@ class NativeLayers:
         of_all = self._scratch.get("rows", tokens * shape.scratch_width, first.dtype)
         of_wanted = self._scratch.get("wanted rows", num_wanted * shape.scratch_width, first.dtype)
         wanted_x = self._scratch.get("wanted", num_wanted * shape.hidden, first.dtype)
-        is_rounded = first.integer_level > 0
+        is_rounded = first.has_integers
         integers = self._scratch.get("integers", tokens * shape.num_integers * is_rounded, torch.uint8)
         row_scales = self._scratch.get("row scales", tokens * is_rounded, torch.float32)
         is_large = tokens * shape.num_weights >= _MIN_FOR_THREADS
         check_code(
             self._compute(
                 _LAYERS.pack(
-                    *(*self._call, torch.get_num_threads() if is_large else 1, first.integer_level),
+                    *(*self._call, torch.get_num_threads() if is_large else 1, is_rounded),
                     *(ctypes.addressof(self._table), len(self._layers), shape.hidden, shape.inner, shape.heads),
                     *(shape.key_heads, shape.head_size, shape.rotary_size, x.data_ptr(), of_all.data_ptr()),
                     *(-1 if wanted is None else len(wanted), address_of(wanted)),

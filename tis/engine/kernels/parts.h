@@ -12,7 +12,7 @@ struct weights {
   const void *blocks;
   const float *bias, *scales;
   const int32_t *sums;
-  int64_t type; /* of the blocks, where they are numbers */
+  int64_t type; /* of the blocks; where they are integers, the level of integer_product.h */
 };
 
 const struct operations *operations_of(struct call call);

@@ -69,10 +69,11 @@ class PackedWeights:
     bias: Any | None
     scales: Any | None = None
     sums: Any | None = None
+    integer_level: int = 0  # of integers: how they are multiplied
 
     def fields(self) -> tuple[int, ...]:
         tensors = (self.blocks, self.bias, self.scales, self.sums)
-        return *(address_of(tensor) for tensor in tensors), TYPES.get(self.blocks.dtype, 0)
+        return *(address_of(tensor) for tensor in tensors), self.integer_level or TYPES[self.blocks.dtype]
 
 
 class NativeProduct:

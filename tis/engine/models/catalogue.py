@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
@@ -11,6 +11,7 @@ import yaml
 from tis.engine.models.description import read_object
 from tis.engine.models.echo import is_echo
 from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, PoolingMode, Task, checked_fields
+from tis.engine.models.gguf_file import is_gguf
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
 _HEARING = ("WhisperForConditionalGeneration", "MoonshineForConditionalGeneration", "ForCTC")
@@ -140,7 +141,9 @@ def with_adapters(served: Sequence[CatalogueEntry], of_main: Mapping[str, str]) 
 
 
 def _public_name(repo: str) -> str:
-    """A hub id, or the name of a folder: clients must not see paths of the machine."""
+    """A hub id, or the name of a folder or file: clients must not see paths of the machine."""
+    if is_gguf(repo):
+        return PurePath(repo.replace("\\", "/").rpartition(":")[2]).stem
     path = repo.replace("\\", "/")
     is_folder = path.startswith((".", "/", "~")) or path.count("/") > 1 or path != repo or Path(repo).is_dir()
     return (os.path.basename(os.path.abspath(path)) or repo) if is_folder else repo

@@ -3,11 +3,14 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from tis.engine.errors import LoadFailed
 from tis.engine.models.echo import CONTEXT_LENGTH, EchoOptions, is_echo
+from tis.engine.models.gguf_file import read_gguf_header
 from tis.engine.models.hub_files import find_local_folder
 from tis.engine.models.loaded_model import LoadedModel, LoadedWeights
 from tis.engine.prompt import MediumKind
@@ -70,31 +73,60 @@ def describe_unloaded(repo: str, revision: str | None = None) -> ModelDescriptio
         thinks = EchoOptions.from_repo(repo).thinks
         return ModelDescription(CONTEXT_LENGTH, calls_tools=True, reasons=thinks, follows_effort=thinks)
     folder = find_local_folder(repo, revision)
+    if folder and folder.is_file():
+        return _describe_gguf(folder, folder.stat().st_mtime, folder.stat().st_size)
     config = read_object(folder / "config.json") if folder else {}
     if folder is None or not config:
         return ModelDescription()
-    template = _template(folder)
-    words = set(re.findall(r"\w+", template))
-    reasons = detect_markers(template, {}).reasoning is not None
-    return ModelDescription(
+    return replace(
+        _of_template(_template(folder)),
         context_length=_context_length(config),
         media=_media(folder, config),
-        calls_tools="tools" in words,
-        reasons=reasons,
-        follows_effort=reasons or bool(_EFFORT_NAMES & words),
-        follows_verbosity="verbosity" in words,
         has_grammars=(folder / "tokenizer.json").exists(),
-        chat_template=template,
         weights_time=weights_time_of(folder),
         weights_bytes=weights_bytes_of(folder),
     )
 
 
+@lru_cache(maxsize=16)
+def _describe_gguf(path: Path, changed_at: float, num_bytes: int) -> ModelDescription:
+    try:
+        header = read_gguf_header(path)
+    except LoadFailed:  # the load reports the reason
+        return ModelDescription()
+    template = header.metadata.get("tokenizer.chat_template")
+    template = template if isinstance(template, str) else ""
+    length = header.of_architecture("context_length")
+    return replace(
+        _of_template(template),
+        context_length=length if isinstance(length, int) else None,
+        has_grammars=True,
+        weights_time=changed_at,
+        weights_bytes=num_bytes,
+    )
+
+
+def _of_template(template: str) -> ModelDescription:
+    words = set(re.findall(r"\w+", template))
+    reasons = detect_markers(template, {}).reasoning is not None
+    return ModelDescription(
+        calls_tools="tools" in words,
+        reasons=reasons,
+        follows_effort=reasons or bool(_EFFORT_NAMES & words),
+        follows_verbosity="verbosity" in words,
+        chat_template=template,
+    )
+
+
 def weights_time_of(folder: Path) -> float | None:
+    if folder.is_file():
+        return folder.stat().st_mtime
     return max((path.stat().st_mtime for path in folder.glob("*.safetensors")), default=None)
 
 
 def weights_bytes_of(folder: Path) -> int | None:
+    if folder.is_file():
+        return folder.stat().st_size
     return sum(path.stat().st_size for path in folder.glob("*.safetensors")) or None
 
 

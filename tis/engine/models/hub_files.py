@@ -1,15 +1,18 @@
 """Where the files of a model lie: in a folder, or in the cache of downloads from the Hugging Face hub."""
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tis.engine.errors import LoadFailed
+from tis.engine.models.gguf_file import is_gguf
 from tis.engine.models.load_progress import Report, progress_bar_reporting_to
 
 # Everything in a repository except weights in formats that can run code.
 WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken", "*.npy"]
+_FILE_OF_REPOSITORY = re.compile(r"(\w[\w.-]*/[\w.-]+):([^:\\]+\.gguf)", re.ASCII)
 _ETAG_SECONDS = 10
 
 
@@ -28,31 +31,43 @@ class HubSource:
 
 
 def refuse_missing_folder(repo: str) -> None:
-    if not Path(repo).is_dir() and (repo.startswith((".", "/", "~")) or repo.count("/") > 1):
+    if is_gguf(repo) and not file_in_repository(repo):
+        if not Path(repo).is_file():
+            raise LoadFailed(
+                f"There is no file {repo!r}. One of the hub is written owner/repository:{Path(repo).name}."
+            )
+    elif not Path(repo).is_dir() and (repo.startswith((".", "/", "~")) or repo.count("/") > 1):
         raise LoadFailed(f"There is no folder {repo!r}. MODEL_REPO_ID is a folder or a hub id like Qwen/Qwen3-VL-2B.")
 
 
 def find_folder(repo: str, source: HubSource, report: Report) -> Path:
-    """The folder itself, or where the hub's files lie once they are downloaded."""
+    """The folder itself, or where the hub's files lie once they are downloaded. Of a GGUF model, the file."""
     refuse_missing_folder(repo)
+    if is_gguf(repo):
+        return _gguf_file(repo, source, report)
     return Path(repo) if Path(repo).is_dir() else _download(repo, source, report)
 
 
 def find_local_folder(repo: str, revision: str | None = None) -> Path | None:
-    """Where some files lie on this machine, maybe not all of them."""
-    if Path(repo).is_dir():
+    """Where some files lie on this machine, maybe not all of them. Of a GGUF model, the file."""
+    if Path(repo).is_dir() or (is_gguf(repo) and Path(repo).is_file()):
         return Path(repo)
     from huggingface_hub import try_to_load_from_cache
 
+    repository, name = file_in_repository(repo) or (repo, "config.json")
     try:
-        found = try_to_load_from_cache(repo, "config.json", revision=revision)
+        found = try_to_load_from_cache(repository, name, revision=revision)
     except (ValueError, OSError):  # no hub id; an unreadable cache
         return None
-    return Path(found).parent if isinstance(found, str) else None
+    if not isinstance(found, str):
+        return None
+    return Path(found) if is_gguf(repo) else Path(found).parent
 
 
 def is_complete(repo: str, source: HubSource) -> bool:
     """Whether all wanted files are on this machine. Asks nobody."""
+    if is_gguf(repo):
+        return find_local_folder(repo, source.revision) is not None
     if Path(repo).is_dir():
         return True
     from huggingface_hub import snapshot_download
@@ -65,7 +80,26 @@ def is_complete(repo: str, source: HubSource) -> bool:
 
 
 def local_bytes_of(folder: Path) -> int:
+    if folder.is_file():
+        return folder.stat().st_size
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def file_in_repository(repo: str) -> tuple[str, str] | None:
+    """Of `owner/repository:folder/model.gguf` the repository and the file. None: it is a path of this machine."""
+    named = _FILE_OF_REPOSITORY.fullmatch(repo)
+    return (named[1], named[2]) if named and not Path(repo).exists() else None
+
+
+def _gguf_file(repo: str, source: HubSource, report: Report) -> Path:
+    named = file_in_repository(repo)
+    if named is None:
+        return Path(repo)
+    repository, name = named
+    path = _download(repository, source, report, [name]) / name
+    if not path.is_file():
+        raise LoadFailed(f"{repository!r} has no file {name!r}.")
+    return path
 
 
 def remove_unfinished_files() -> None:
@@ -77,7 +111,8 @@ def remove_unfinished_files() -> None:
                 path.unlink()
 
 
-def _download(repo: str, source: HubSource, report: Report) -> Path:
+def _download(repo: str, source: HubSource, report: Report, names: list[str] | None = None) -> Path:
+    """`names`: these files alone."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -90,7 +125,7 @@ def _download(repo: str, source: HubSource, report: Report) -> Path:
     wanted: dict[str, Any] = {
         "revision": source.revision,
         "token": source.token,
-        "allow_patterns": source.wanted_files,
+        "allow_patterns": names or source.wanted_files,
         "tqdm_class": progress_bar_reporting_to(report),
         "etag_timeout": _ETAG_SECONDS,
         "local_files_only": not source.may_download,

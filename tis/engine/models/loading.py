@@ -1,6 +1,7 @@
 """Loads a model from the hub or a folder. Takes seconds to minutes, so it runs in a thread of its own.
 
-Reads weights only as safetensors, which cannot run code, and never uses AutoProcessor, which would need torchvision.
+Reads weights only as safetensors and GGUF, which cannot run code, and never uses AutoProcessor, which would need
+torchvision.
 """
 
 import json
@@ -17,6 +18,9 @@ from tis.engine.errors import LoadFailed
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.grammar.tool_input import MAX_INPUTS
 from tis.engine.models.description import weights_bytes_of, weights_time_of
+from tis.engine.models.gguf_config import config_of, recommended_sampling
+from tis.engine.models.gguf_file import GgufHeader, is_gguf, read_gguf_header
+from tis.engine.models.gguf_tokenizer import tokenizer_of
 from tis.engine.models.hub_files import HubSource, find_folder, refuse_missing_folder
 from tis.engine.models.load_progress import Report, reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
@@ -84,26 +88,33 @@ def load_model(
         for name, place in (adapters or {}).items()
     }
     report("reading the tokenizer", None)
-    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
-    require_readable(config)
-    require_served(config)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
-    read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, folder), None)
+    header = read_gguf_header(folder) if is_gguf(folder) else None
+    if header:
+        config, tokenizer = config_of(header), tokenizer_of(header)
+    else:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+        require_readable(config)
+        require_served(config)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+        read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)
 
     def read() -> Any:
         report("reading the weights", None)
         with reporting_weights(lambda share: report("reading the weights", share)):
-            model = model_class.from_pretrained(
-                folder,
-                config=asking_for_plain_weights(config),
-                dtype=options.dtype,
-                device_map=options.device_map,
-                attn_implementation=options.attn_implementation,
-                **quantisation,
-                trust_remote_code=options.trust_remote_code,
-                use_safetensors=True,
-            )
+            if header:
+                model = _read_gguf(header, config, model_class, options)
+            else:
+                model = model_class.from_pretrained(
+                    folder,
+                    config=asking_for_plain_weights(config),
+                    dtype=options.dtype,
+                    device_map=options.device_map,
+                    attn_implementation=options.attn_implementation,
+                    **quantisation,
+                    trust_remote_code=options.trust_remote_code,
+                    use_safetensors=True,
+                )
         report("preparing the weights", None)
         return model.eval()
 
@@ -117,18 +128,40 @@ def load_model(
             model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora
         )
         weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
-        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes)
+        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes, header)
         return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
 
     return read_and_prepare(read, prepare)
 
 
-def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Path, weight_bytes: int) -> LoadedModel:
+def _read_gguf(header: GgufHeader, config: Any, model_class: Any, options: LoadOptions) -> Any:
+    import torch
+
+    from tis.engine.models.gguf_weights import GgufWeights
+
+    if options.load_in_4bit or options.load_in_8bit:
+        raise LoadFailed("LOAD_IN_4BIT and LOAD_IN_8BIT do not apply to GGUF files, which are made smaller already.")
+    on_cpu = options.device_map == "cpu" or not torch.accelerator.is_available()
+    weights = GgufWeights(header, config, may_stay_in_blocks=on_cpu and options.batch.native_kernels)
+    return weights.read(
+        model_class, options.dtype, device_map=options.device_map, attn_implementation=options.attn_implementation
+    )
+
+
+def _loaded(
+    model: Any,
+    ours: HfTokenizer,
+    vision: Any,
+    runner: Any,
+    folder: Path,
+    weight_bytes: int,
+    header: GgufHeader | None,
+) -> LoadedModel:
     return LoadedModel(
         tokenizer=ours,
         new_runner=runner.new,
         context_length=runner.context_length,
-        generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder), {}),
+        generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder, header), {}),
         revision=revision_of(folder),
         has_encoder=bool(model.config.is_encoder_decoder),
         starts_whole=runner.starts_whole,
@@ -216,8 +249,10 @@ def _context_length(text_config: Any, tokenizer: Any) -> int:
     return int(positions or (tokenizer.model_max_length if tokenizer.model_max_length < 10**9 else 32768))
 
 
-def _generation_defaults(folder: Path) -> Mapping[str, Any]:
+def _generation_defaults(folder: Path, header: GgufHeader | None) -> Mapping[str, Any]:
     """Reads the file itself: Transformers fills in values that the makers of the model never set."""
+    if header:
+        return {name: value for name, value in recommended_sampling(header).items() if _is_valid(name, value)}
     path = folder / "generation_config.json"
     if not path.exists():
         return {}

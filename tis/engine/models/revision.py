@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tis.engine.models.description import read_object
+from tis.engine.models.gguf_file import read_gguf_header
 
 # Files that decide how text is tokenised and what the weights mean. Not chat templates and recommended sampling: a
 # resumed request has its prompt tokens and its parameters already.
@@ -42,6 +43,9 @@ def revision_of(*folders: Path) -> str:
 
 
 def _hash_folder(digest: Any, folder: Path) -> None:
+    if folder.is_file():
+        _hash_file(digest, folder)
+        return
     small = {path for pattern in _HASHED_WHOLE for path in folder.glob(pattern) if path.is_file()}
     for path in sorted(small):
         _hash_name_and_size(digest, path)
@@ -50,6 +54,15 @@ def _hash_folder(digest: Any, folder: Path) -> None:
     for path in sorted(folder.glob(_WEIGHTS)):
         _hash_name_and_size(digest, path)
         _hash_samples(digest, path)
+
+
+def _hash_file(digest: Any, path: Path) -> None:
+    """A GGUF file: its header, in which its tokenizer is, and samples of its weights."""
+    tensors = read_gguf_header(path).tensors.values()
+    _hash_name_and_size(digest, path)
+    with path.open("rb") as file:
+        digest.update(file.read(min(one.begin for one in tensors) if tensors else -1))
+    _hash_samples(digest, path)
 
 
 def _ending_ids(folder: Path) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.integer_product import Int4Product, Int8Product, scales_of
+from tis.engine.kernels.integer_product import Int4Product, Int8Product, floats_of, scales_of
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.int8 import without_numbers
 
@@ -62,7 +62,7 @@ def _rounded(weight: Any) -> tuple[Any, Any]:
     integers = torch.empty(weight.shape, dtype=torch.int8)
     scales = torch.empty(len(weight))
     for begin in range(0, len(weight), _ROWS_ROUNDED_AT_ONCE):
-        some = weight[begin : begin + _ROWS_ROUNDED_AT_ONCE].float()
+        some = floats_of(weight[begin : begin + _ROWS_ROUNDED_AT_ONCE])
         scales[begin : begin + len(some)] = scales_of(some)
         integers[begin : begin + len(some)] = (some / scales[begin : begin + len(some), None]).round()
     return integers, scales

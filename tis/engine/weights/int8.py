@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.nn.functional import linear as multiply
 
-from tis.engine.kernels.integer_product import Int8Product, scales_of, takes_integers
+from tis.engine.kernels.integer_product import Int8Product, floats_of, scales_of, takes_integers
 from tis.engine.kernels.native import NativeKernels
 
 # From this number, all of which belong to prompts as a rule, rows have 8 bits instead of 16.
@@ -34,8 +34,9 @@ class Int8Linear(torch.nn.Module):  # type: ignore[misc]
 
     def _round(self, weight: Any, bias: Any | None) -> None:
         self.bias = bias
+        weight = floats_of(weight)
         # The scales of torch's kernel have 16 bits.
-        self.scales = scales_of(weight.float()).bfloat16()
+        self.scales = scales_of(weight).bfloat16()
         self.integers = (weight / self.scales.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
 
     @property

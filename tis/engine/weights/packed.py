@@ -13,6 +13,7 @@ from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
+from tis.engine.weights.block_tensor import block_weight_of
 from tis.engine.weights.fused_experts import fuse_experts
 from tis.engine.weights.int4 import Int4Linear, Int8Embedding
 from tis.engine.weights.int8 import Int8Linear, without_numbers
@@ -65,6 +66,24 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
     return _replace(places, PackedLinear)
 
 
+def pack_blocks(model: Any, kernels: NativeKernels) -> int:
+    """Packs what a GGUF file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
+
+    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. Experts are in floats already.
+    """
+    places = [place for place in _linears_of(model) if block_weight_of(place[2]) is not None]
+    if not places or _why_not(model, places):
+        return 0
+    number = _pack_integers(
+        model,
+        places,
+        kernels,
+        has_4_bits=lambda linear: linear.weight.has_four_bits,
+        with_embedding=block_weight_of(model.get_input_embeddings()) is not None,
+    )
+    return number + fuse_experts(model, kernels)
+
+
 def quantise_weights(model: Any, kernels: NativeKernels | None, bits: WeightBits = 8) -> int:
     """Rounds the text part of a CPU model, as `pack_weights`. Its weights may still have a type of 16 bits."""
     places = _linears_of(model)
@@ -76,10 +95,17 @@ def quantise_weights(model: Any, kernels: NativeKernels | None, bits: WeightBits
     if kernels is None or not takes_integers(kernels, 4, *(linear.in_features for *_, linear in places)):
         log.warning("QUANTIZE=int4 needs the native kernels: the weights have 8 bits")
         return quantise_weights(model, kernels)
-    return _quantise_to_4_bits(model, places, kernels) + fuse_experts(model, kernels, bits=4)
+    return _pack_integers(model, places, kernels) + fuse_experts(model, kernels, bits=4)
 
 
-def _quantise_to_4_bits(model: Any, places: list[tuple[Any, str, Any]], kernels: NativeKernels) -> int:
+def _pack_integers(
+    model: Any,
+    places: list[tuple[Any, str, Any]],
+    kernels: NativeKernels,
+    *,
+    has_4_bits: Callable[[Any], bool] = lambda linear: True,
+    with_embedding: bool = True,
+) -> int:
     """The head and the embedding have 8 bits, and so have routers, where an error chooses other experts."""
     head, embedding = getattr(model, "lm_head", None), model.get_input_embeddings()
     is_tied = head is not None and getattr(head, "weight", None) is getattr(embedding, "weight", None)
@@ -87,10 +113,11 @@ def _quantise_to_4_bits(model: Any, places: list[tuple[Any, str, Any]], kernels:
 
     def rounded(linear: Any) -> Any:
         is_router = linear.out_features * _MIN_INPUTS_PER_OUTPUT_OF_ROUTERS <= linear.in_features
-        return (Int8Linear if id(linear) == head or is_router else Int4Linear)(linear, kernels)
+        has_8 = id(linear) == head or is_router or not has_4_bits(linear)
+        return (Int8Linear if has_8 else Int4Linear)(linear, kernels)
 
     number = _replace(places, rounded)
-    if type(embedding) is torch.nn.Embedding and embedding.max_norm is None:
+    if with_embedding and type(embedding) is torch.nn.Embedding and embedding.max_norm is None:
         new_head = getattr(model, "lm_head", None)
         product = new_head.product if is_tied and isinstance(new_head, Int8Linear) else None
         model.set_input_embeddings(Int8Embedding(embedding, product))

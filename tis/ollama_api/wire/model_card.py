@@ -10,8 +10,11 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from tis.engine.errors import LoadFailed
+from tis.engine.kernels.gguf_types import name_of
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription, read_object
+from tis.engine.models.gguf_file import read_gguf_header
 from tis.engine.models.hub_files import find_local_folder
 
 _MAX_HEADER_BYTES = 32 * 2**20  # of a file of weights
@@ -39,7 +42,8 @@ class ModelFiles:
     config: Mapping[str, Any] = field(default_factory=dict)
     template: str = ""
     num_parameters: int = 0
-    dtype: str = ""  # of most of the weights, as safetensors calls it
+    dtype: str = ""  # of most of the weights, as safetensors or GGUF calls it
+    form: str = "safetensors"
 
     @property
     def family(self) -> str:
@@ -70,6 +74,8 @@ def _read_files(repo: str, revision: str | None) -> ModelFiles:
     folder = find_local_folder(repo, revision)
     if folder is None:
         return ModelFiles()
+    if folder.is_file():
+        return _read_gguf(folder)
     sizes: dict[str, int] = {}
     for path in sorted(folder.glob("*.safetensors")):
         for dtype, num_weights in _tensors_in(path):
@@ -82,10 +88,29 @@ def _read_files(repo: str, revision: str | None) -> ModelFiles:
     )
 
 
+def _read_gguf(path: Path) -> ModelFiles:
+    try:
+        header = read_gguf_header(path)
+    except LoadFailed:  # the load reports the reason
+        return ModelFiles()
+    sizes: dict[str, int] = {}
+    for tensor in header.tensors.values():
+        sizes[name_of(tensor.kind)] = sizes.get(name_of(tensor.kind), 0) + prod(tensor.shape)
+    template = header.metadata.get("tokenizer.chat_template")
+    found = {ours: header.of_architecture(theirs) for theirs, ours in _SIZES.items()}
+    return ModelFiles(
+        {"model_type": header.architecture, **found},
+        template[:_MAX_TEMPLATE_CHARS] if isinstance(template, str) else "",
+        sum(sizes.values()),
+        max(sizes, key=lambda dtype: sizes[dtype], default=""),
+        "gguf",
+    )
+
+
 def details(files: ModelFiles, entry: CatalogueEntry) -> dict[str, Any]:
     return {
         "parent_model": entry.base or "",
-        "format": "safetensors" if files.num_parameters else "",
+        "format": files.form if files.num_parameters else "",
         "family": files.family,
         "families": [files.family] if files.family else None,
         "parameter_size": human_number(files.num_parameters) if files.num_parameters else "",

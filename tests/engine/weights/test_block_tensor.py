@@ -1,0 +1,118 @@
+"""A matrix in the blocks of a GGUF file stands for its numbers, and is packed without them where they have 4 bits."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gguf import GGMLQuantizationType as Kind
+from gguf.quants import dequantize
+
+from tests.engine.gguf_files import quantised
+from tis.engine.kernels.gguf_blocks import GgufKernels
+from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF
+from tis.engine.kernels.integer_product import Int4Product, Int8Product
+from tis.engine.kernels.native import native_kernels
+from tis.engine.weights.block_tensor import BlockRows, BlockTensor, unfold_blocks
+
+KERNELS = native_kernels()
+pytestmark = pytest.mark.skipif(KERNELS is None or KERNELS.isa == "scalar", reason="blocks stay where kernels are")
+KINDS = [Kind.Q4_0, Kind.Q4_1, Kind.Q5_0, Kind.Q5_1, Kind.Q8_0, Kind.Q4_K, Kind.Q5_K, Kind.Q6_K]
+ROWS, INPUTS = 48, 512
+# The numbers that are 16 bits each in a block; all others may be any byte.
+HALVES = {Kind.Q4_1: (0, 2), Kind.Q5_1: (0, 2), Kind.Q4_K: (0, 2), Kind.Q5_K: (0, 2), Kind.Q6_K: (208,)}
+
+
+def random_blocks(kind: Kind, seed: int = 0) -> Any:
+    """Any bytes but for the scales, which are of both signs and finite."""
+    random = np.random.default_rng(seed)
+    known = TYPES_OF_GGUF[int(kind)]
+    raw = random.integers(0, 256, (ROWS, INPUTS // known.numbers, known.num_bytes), dtype=np.uint8)
+    for at in HALVES.get(kind, (0,)):
+        halves = random.normal(0, 0.01, (*raw.shape[:2], 1)).astype(np.float16)
+        raw[..., at : at + 2] = halves.view(np.uint8)
+    return raw.reshape(ROWS, -1)
+
+
+def weights_of(seed: int = 1, rows: int = ROWS) -> Any:
+    return (torch.randn(rows, INPUTS, generator=torch.Generator().manual_seed(seed)) * 0.05).numpy()
+
+
+def tensor_of(raw: Any, kind: Kind) -> BlockTensor:
+    assert KERNELS is not None
+    return BlockTensor([BlockRows(torch.from_numpy(raw), int(kind))], torch.float32, GgufKernels(KERNELS))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_numbers_are_bit_for_bit_the_official_ones(kind: Kind) -> None:
+    raw = random_blocks(kind)
+    assert np.array_equal(tensor_of(raw, kind).numbers().numpy(), dequantize(raw, kind), equal_nan=True)
+
+
+def test_it_computes_what_its_numbers_compute() -> None:
+    one, other = (tensor_of(random_blocks(kind, 2), kind) for kind in (Kind.Q4_K, Kind.Q6_K))
+    plain = torch.cat([one.numbers(), other.numbers()])
+    both = torch.cat([one, other])
+    x = torch.randn(3, INPUTS)
+    with torch.inference_mode():
+        assert isinstance(both, BlockTensor) and both.shape == plain.shape
+        assert torch.allclose(torch.nn.functional.linear(x, both), x @ plain.T, atol=1e-5)
+        assert type(torch.nn.functional.linear(x, both)) is type(both + 1) is torch.Tensor
+        some = both[40:60]
+        assert isinstance(some, BlockTensor) and torch.equal(some.numbers(), plain[40:60])
+        assert torch.equal(both[5], plain[5]) and torch.equal(both * 2, plain * 2)
+        assert torch.equal(both.bfloat16().float().numbers(), plain)  # rounded only when they are computed with
+        assert torch.equal(both.bfloat16().numbers(), plain.bfloat16())
+        ids = torch.tensor([[3, 7], [3, 40]])
+        assert torch.equal(torch.nn.functional.embedding(ids, one), plain[ids])
+        assert both.to("meta").shape == plain.shape
+
+
+def test_what_stays_in_blocks_is_unfolded_once() -> None:
+    model = torch.nn.ModuleDict({"a": torch.nn.Linear(INPUTS, ROWS, bias=False), "b": torch.nn.Embedding(ROWS, INPUTS)})
+    blocks = torch.nn.Parameter(tensor_of(random_blocks(Kind.Q5_K), Kind.Q5_K), requires_grad=False)
+    expected = blocks.numbers()
+    model["a"].weight = model["b"].weight = blocks
+    assert unfold_blocks(model) == 1
+    assert model["a"].weight is model["b"].weight and torch.equal(model["a"].weight, expected)
+    assert unfold_blocks(model) == 0
+
+
+def loss(ours: Any, theirs: Any) -> float:
+    return float((ours - theirs).norm() / theirs.norm())
+
+
+@pytest.mark.parametrize("kind", [Kind.Q4_0, Kind.Q4_1, Kind.Q4_K], ids=lambda kind: kind.name)
+def test_numbers_of_4_bits_stay_and_lose_little_by_their_scales(kind: Kind) -> None:
+    assert KERNELS is not None and int(kind) in FOUR_BIT_TYPES
+    weights = weights_of()
+    tensor = tensor_of(quantised(weights, kind), kind)
+    packed = Int4Product(tensor, None, KERNELS)
+    of_file, again = tensor.numbers(), Int4Product(tensor.numbers(), None, KERNELS)
+    assert loss(packed.weights, of_file) < 0.012  # beside the 7 to 9 % that 4 bits lose
+    assert loss(packed.weights, of_file) <= loss(again.weights, of_file) * 1.1
+    assert loss(packed.weights, torch.from_numpy(weights)) < 1.02 * loss(of_file, torch.from_numpy(weights))
+
+
+def test_rows_of_several_tensors_are_packed_behind_one_another() -> None:
+    assert KERNELS is not None
+    raws = [quantised(weights_of(seed, rows), Kind.Q4_K) for seed, rows in ((1, 24), (2, 7), (3, 33))]
+    parts = [tensor_of(raw, Kind.Q4_K) for raw in raws]
+    packed = Int4Product(torch.cat(parts), None, KERNELS)
+    alone = torch.cat([Int4Product(part, None, KERNELS).weights for part in parts])
+    assert torch.equal(packed.weights, alone)
+
+
+def test_what_does_not_fit_is_rounded_anew() -> None:
+    assert KERNELS is not None
+    raw = quantised(np.abs(weights_of()) + 1, Kind.Q4_1)  # a minimum above zero, which our blocks do not have
+    tensor = tensor_of(raw, Kind.Q4_1)
+    packed, again = Int4Product(tensor, None, KERNELS), Int4Product(tensor.numbers(), None, KERNELS)
+    assert torch.equal(packed.blocks, again.blocks) and torch.equal(packed.weights, again.weights)
+
+
+@pytest.mark.parametrize("kind", [Kind.Q5_0, Kind.Q5_1, Kind.Q8_0, Kind.Q5_K, Kind.Q6_K], ids=lambda kind: kind.name)
+def test_numbers_of_5_to_8_bits_get_a_scale_for_each_output(kind: Kind) -> None:
+    assert KERNELS is not None
+    tensor = tensor_of(quantised(weights_of(), kind), kind)
+    assert loss(Int8Product(tensor, None, KERNELS).weights, tensor.numbers()) < 0.012

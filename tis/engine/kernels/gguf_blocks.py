@@ -1,0 +1,51 @@
+"""Weights as a GGUF file has them, in blocks of bytes: into float32, and 4-bit numbers into those of `Int4Product`."""
+
+import ctypes
+from struct import Struct
+from typing import Any
+
+import torch
+
+from tis.engine.kernels.gguf_types import TYPES_OF_GGUF
+from tis.engine.kernels.native import NativeKernels
+
+_BLOCKS = Struct("@10q")  # `struct gguf_blocks` of gguf_blocks.c
+_MIN_FOR_THREADS = 65_536
+
+
+class GgufKernels:
+    """`blocks` are uint8 [rows, bytes of a row], of whole blocks of `kind`."""
+
+    def __init__(self, kernels: NativeKernels) -> None:
+        self._library = kernels.library
+        self._library.tis_gguf_numbers.argtypes = [ctypes.c_int64]
+        self._library.tis_gguf_numbers.restype = ctypes.c_int64
+        self._library.tis_gguf_floats.argtypes, self._library.tis_gguf_floats.restype = [ctypes.c_char_p], None
+        self._library.tis_gguf_int4.argtypes, self._library.tis_gguf_int4.restype = [ctypes.c_char_p], ctypes.c_int64
+
+    def takes(self, kind: int) -> bool:
+        return bool(self._library.tis_gguf_numbers(kind))
+
+    def floats(self, blocks: Any, kind: int) -> Any:
+        """float32 [rows, inputs], bit for bit those of `gguf.quants.dequantize`."""
+        out = torch.empty(len(blocks), inputs_of(blocks, kind))
+        self._library.tis_gguf_floats(self._call(blocks, kind, out, None, 0, 0))
+        return out
+
+    def pack_int4(self, blocks: Any, kind: int, out: Any, scales: Any, first: int, width: int) -> int:
+        """Keeps the numbers; `first` is that of the first row among all outputs. Returns how many rows do not fit."""
+        return int(self._library.tis_gguf_int4(self._call(blocks, kind, out, scales, first, width)))
+
+    def _call(self, blocks: Any, kind: int, out: Any, scales: Any | None, first: int, width: int) -> bytes:
+        rows, row_bytes = blocks.shape
+        inputs = inputs_of(blocks, kind)
+        threads = torch.get_num_threads() if rows * inputs >= _MIN_FOR_THREADS else 1
+        return _BLOCKS.pack(
+            *(blocks.data_ptr(), out.data_ptr(), 0 if scales is None else scales.data_ptr()),
+            *(rows, inputs, row_bytes, kind, threads, first, width),
+        )
+
+
+def inputs_of(blocks: Any, kind: int) -> int:
+    known = TYPES_OF_GGUF[kind]
+    return int(blocks.shape[1]) // known.num_bytes * known.numbers

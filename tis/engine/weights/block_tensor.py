@@ -1,0 +1,200 @@
+"""The weights of a GGUF file as a tensor that has its numbers only while something is computed with them.
+
+A model is prepared by comparing modules, merging matrices and packing them (decision 0083). With these in place of its
+parameters, none of that needs the model in floats: rows and merged matrices stay blocks, which lie in the mapped file.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import torch
+
+from tis.engine.kernels.gguf_blocks import GgufKernels, inputs_of
+from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES
+
+_aten = torch.ops.aten
+_NUMBERS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRows:
+    blocks: Any  # uint8 [rows, bytes of a row]
+    kind: int  # by the number of ggml
+
+    def __getitem__(self, rows: Any) -> "BlockRows":
+        return BlockRows(self.blocks[rows], self.kind)
+
+
+class BlockTensor(torch.Tensor):  # type: ignore[misc]
+    """[outputs, inputs]. What it has no other way for is computed with its numbers, which are forgotten then."""
+
+    parts: Sequence[BlockRows]
+    kernels: GgufKernels
+
+    @staticmethod
+    def __new__(cls, parts: Sequence[BlockRows], dtype: Any, kernels: GgufKernels) -> "BlockTensor":
+        shape = (sum(len(part.blocks) for part in parts), inputs_of(parts[0].blocks, parts[0].kind))
+        with torch.inference_mode(False):  # else it could not be a view of one that was made outside of that mode
+            new: BlockTensor = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device="cpu")
+        new.parts, new.kernels = parts, kernels
+        return new
+
+    def __init__(self, parts: Sequence[BlockRows], dtype: Any, kernels: GgufKernels) -> None:
+        super().__init__()
+
+    def __repr__(self, **options: Any) -> str:
+        return f"BlockTensor({tuple(self.shape)}, kinds {sorted(self.kinds)}, {self.dtype})"
+
+    @property
+    def kinds(self) -> set[int]:
+        return {part.kind for part in self.parts}
+
+    @property
+    def has_four_bits(self) -> bool:
+        return self.kinds <= FOUR_BIT_TYPES
+
+    def numbers(self, dtype: Any = None) -> Any:
+        """As a plain tensor."""
+        with torch.inference_mode(False):  # as above: views of it are views of this tensor
+            parts = [self.kernels.floats(part.blocks, part.kind) for part in self.parts]
+            return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(dtype or self.dtype)
+
+    def pack_int4(self, out: Any, scales: Any, width: int) -> bool:
+        """Puts numbers of 4 bits into blocks of `Int4Product`, which are zero before, and again if they do not fit."""
+        if not self.has_four_bits:
+            return False
+        first = num_left_out = 0
+        for part in self.parts:
+            num_left_out += self.kernels.pack_int4(part.blocks, part.kind, out, scales, first, width)
+            first += len(part.blocks)
+        if num_left_out:
+            out.zero_()
+        return not num_left_out
+
+    def with_parts(self, parts: Sequence[BlockRows], dtype: Any = None) -> "BlockTensor":
+        return BlockTensor(parts, dtype or self.dtype, self.kernels)
+
+    def rows(self, begin: int, end: int) -> list[BlockRows]:
+        found, at = [], 0
+        for part in self.parts:
+            size = len(part.blocks)
+            if begin < at + size and end > at:
+                found.append(part[max(0, begin - at) : end - at])
+            at += size
+        return found
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        with torch._C.DisableTorchFunctionSubclass():
+            if func is torch.nn.functional.linear and isinstance(args[1], BlockTensor):
+                return _linear(*args, **kwargs)
+            return func(*args, **kwargs)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if (way := _WAYS.get(func)) and (result := way(*args, **kwargs)) is not NotImplemented:
+            return result
+        return func(*(_plain(one) for one in args), **{name: _plain(one) for name, one in kwargs.items()})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BlockTensor):
+        return value.numbers()
+    return type(value)(_plain(one) for one in value) if isinstance(value, list | tuple) else value
+
+
+def _linear(x: Any, weight: BlockTensor, bias: Any = None) -> Any:
+    """A few rows of weights at a time, which stay in the cache of the CPU."""
+    rows = x.reshape(-1, x.shape[-1])
+    out = rows.new_empty(len(rows), len(weight))
+    at_once = max(1, _NUMBERS_AT_ONCE // weight.shape[1])
+    for begin in range(0, len(weight), at_once):
+        end = min(begin + at_once, len(weight))
+        out[:, begin:end] = rows @ weight[begin:end].numbers().T
+    if bias is not None:
+        out += bias
+    return out.view(*x.shape[:-1], len(weight))
+
+
+def _same(tensor: BlockTensor, *shape: Any) -> Any:
+    return tensor.with_parts(tensor.parts)
+
+
+def _slice(tensor: BlockTensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    begin, end, step = slice(start, end, step).indices(len(tensor))
+    return tensor.with_parts(rows) if dim == 0 and step == 1 and (rows := tensor.rows(begin, end)) else NotImplemented
+
+
+def _cat(tensors: Sequence[Any], dim: int = 0) -> Any:
+    first = tensors[0]
+    if dim or not all(
+        isinstance(one, BlockTensor) and one.shape[1:] == first.shape[1:] and one.dtype is first.dtype
+        for one in tensors
+    ):
+        return NotImplemented
+    return first.with_parts([part for one in tensors for part in one.parts])
+
+
+def _to(tensor: BlockTensor, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    dtype = dtype or tensor.dtype
+    if device is not None and torch.device(device).type == "meta":
+        return torch.empty(tensor.shape, dtype=dtype, device="meta")
+    if device is not None and torch.device(device).type != "cpu":
+        return NotImplemented
+    return tensor.with_parts(tensor.parts, dtype) if dtype.is_floating_point else NotImplemented
+
+
+def _zeros(tensor: BlockTensor, size: Sequence[int], *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    return torch.zeros(size, dtype=dtype or tensor.dtype, device=device or "cpu")
+
+
+def _embedding(tensor: Any, indices: Any, *options: Any) -> Any:
+    flat = indices.reshape(-1)
+    if not isinstance(tensor, BlockTensor) or len(tensor.parts) != 1 or not prod(flat.shape):
+        return NotImplemented
+    [part] = tensor.parts
+    rows = tensor.with_parts([part[flat]]).numbers()
+    return rows.view(*indices.shape, tensor.shape[1])
+
+
+_WAYS: dict[Any, Callable[..., Any]] = {
+    _aten.detach.default: _same,
+    _aten.alias.default: _same,
+    _aten.slice.Tensor: _slice,
+    _aten.cat.default: _cat,
+    _aten._to_copy.default: _to,
+    _aten.new_zeros.default: _zeros,
+    _aten.embedding.default: _embedding,
+    # In inference mode these arrive whole.
+    **{one: one.decompose for one in (_aten.to.dtype, _aten.to.device, _aten.to.dtype_layout, _aten.to.other)},
+}
+
+
+def block_weight_of(module: Any) -> BlockTensor | None:
+    """Of a linear layer whose weights are still those of the file."""
+    weight = getattr(module, "weight", None)
+    return weight if isinstance(weight, BlockTensor) else None
+
+
+def has_blocks(model: Any) -> bool:
+    return any(isinstance(one, BlockTensor) for one in model.parameters())
+
+
+def unfold_blocks(model: Any) -> int:
+    """Makes plain weights of what is left in blocks, one by one. Returns how many they were."""
+    found = [
+        (module, name, parameter)
+        for module in model.modules()
+        for name, parameter in module._parameters.items()
+        if isinstance(parameter, BlockTensor)
+    ]
+    made: dict[int, Any] = {}  # tied weights stay one
+    for module, name, parameter in found:
+        if id(parameter) not in made:
+            made[id(parameter)] = torch.nn.Parameter(parameter.numbers(), requires_grad=False)
+        module._parameters[name] = made[id(parameter)]
+    return len(made)
