@@ -6,7 +6,7 @@ Reads weights only as safetensors, which cannot run code, and never uses AutoPro
 import json
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from tis.engine.errors import LoadFailed
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.grammar.tool_input import MAX_INPUTS
 from tis.engine.models.description import weights_bytes_of, weights_time_of
+from tis.engine.models.draft_rules import DraftRules
 from tis.engine.models.hub_files import HubSource, find_folder, refuse_missing_folder
 from tis.engine.models.load_progress import Report, reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
@@ -61,9 +62,13 @@ class LoadOptions:
 
 
 def load_model(
-    repo: str, options: LoadOptions, report: Report, adapters: Mapping[str, str] | None = None
+    repo: str,
+    options: LoadOptions,
+    report: Report,
+    adapters: Mapping[str, str] | None = None,
+    draft_model: str | None = None,
 ) -> LoadedModel:
-    """`adapters`: of LoRA, by the names that requests use."""
+    """`adapters`: of LoRA, by the names that requests use. `draft_model`: folder or repository of a smaller model."""
     refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
     is_first_import = "transformers" not in sys.modules
@@ -78,7 +83,6 @@ def load_model(
         exempt_imported_objects()
     transformers.utils.logging.disable_progress_bar()
     folder = find_folder(repo, options.source, report)
-    quantisation = _quantisation(options)
     folders = {
         name: find_folder(place, replace(options.source, revision=None), report)
         for name, place in (adapters or {}).items()
@@ -89,6 +93,56 @@ def load_model(
     require_served(config)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, folder), None)
+    read = _reader(folder, config, options, report)
+    draft = None
+    if draft_model:
+        draft_folder = find_folder(draft_model, replace(options.source, revision=None), report)
+        draft = _load_draft(draft_model, draft_folder, DraftRules(folder, tokenizer), options, report)
+
+    def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
+        text_config = config.get_text_config()
+        ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
+        vision = choose_vision(folder, config, ours, max_pixels_on(model.device, options))
+        context_length = _context_length(text_config, tokenizer)
+        lora = [read_adapter(name, place) for name, place in folders.items()]
+        runner = choose_runner(
+            model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora, draft
+        )
+        weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
+        weight_bytes += draft.weight_bytes if draft else 0
+        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes)
+        return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
+
+    return read_and_prepare(read, prepare)
+
+
+def _load_draft(name: str, folder: Path, rules: DraftRules, options: LoadOptions, report: Report) -> Any:
+    """Loads a smaller model that drafts, as any model is loaded. Refuses it before its weights are read."""
+    import transformers
+
+    from tis.engine.batching.choose_runner import prepare_draft
+
+    def report_draft(stage: str, share: float | None) -> None:
+        report(f"draft model: {stage}", share)
+
+    report_draft("reading the tokenizer", None)
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+    require_readable(config)
+    require_served(config)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+    rules.require_fit(name, folder, tokenizer)
+    context_length = _context_length(config.get_text_config(), tokenizer)
+    return read_and_prepare(
+        _reader(folder, config, options, report_draft),
+        lambda model, stages: prepare_draft(name, model, context_length, options.batch, stages),
+    )
+
+
+def _reader(folder: Path, config: Any, options: LoadOptions, report: Report) -> Callable[[], Any]:
+    """Refuses what cannot be read, at once."""
+    import transformers
+
+    quantisation = _quantisation(options)
     model_class = _model_class(transformers, config)
 
     def read() -> Any:
@@ -107,20 +161,7 @@ def load_model(
         report("preparing the weights", None)
         return model.eval()
 
-    def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
-        text_config = config.get_text_config()
-        ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
-        vision = choose_vision(folder, config, ours, max_pixels_on(model.device, options))
-        context_length = _context_length(text_config, tokenizer)
-        lora = [read_adapter(name, place) for name, place in folders.items()]
-        runner = choose_runner(
-            model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora
-        )
-        weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
-        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes)
-        return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
-
-    return read_and_prepare(read, prepare)
+    return read
 
 
 def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Path, weight_bytes: int) -> LoadedModel:
