@@ -140,7 +140,7 @@ def measure(prepared: PreparedModel, scripted: SpokenScript, work: CopyTask, cli
     encode = prepared.tokenizer.encode_text
     prompt_ids, answer_ids = encode(work.prompt), encode(work.answer)[:num_tokens]
     scripted.script = [*prompt_ids, *answer_ids]
-    before = DRAFT_TOKENS.labels("prompt_lookup")._value.get(), ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get()
+    before = [one.labels("prompt_lookup")._value.get() for one in (DRAFT_TOKENS, ACCEPTED_DRAFT_TOKENS)]
     sides = [_side(prepared, work, prompt_ids, len(answer_ids), clients, width) for width in (0, DRAFT_WIDTH)]
     while running := [side for side in sides if side.runner.running]:
         min(running, key=lambda side: side.num_made).step()
@@ -262,7 +262,10 @@ def print_demo() -> None:
             times[width] += seconds
         best.append(shortest[0] / shortest[DRAFT_WIDTH])
     off, on = times.values()
-    accepted, drafted = ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get(), DRAFT_TOKENS.labels("prompt_lookup")._value.get()
+    accepted, drafted = (
+        ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get(),
+        DRAFT_TOKENS.labels("prompt_lookup")._value.get(),
+    )
     print(
         f"\ndemo model, {len(best)} checks, {num_tokens} tokens of answers: {steps[0] // 2} steps without lookup, "
         f"{steps[DRAFT_WIDTH] // 2} with it, {accepted / drafted:.0%} of the drafted tokens right; "

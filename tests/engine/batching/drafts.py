@@ -21,10 +21,12 @@ class AlwaysDrafts(DraftPolicy):
         super().__init__(share_of_costs=0.1)
         self.length = length
 
-    def choose(self, wishes: Sequence[DraftWish], num_tokens: int, max_drafted: int) -> DraftChoice:
+    def choose(
+        self, wishes: Sequence[DraftWish], num_tokens: int, max_drafted: int, max_computed: int = MAX_MISSING
+    ) -> DraftChoice:
         lengths, catch_up = [], []
         for wish in wishes:
-            is_ready = wish.num_missing <= MAX_MISSING
+            is_ready = wish.num_missing <= min(MAX_MISSING, max_computed)
             lengths.append(max(0, min(self.length, wish.max_length, max_drafted - sum(lengths))) if is_ready else 0)
             catch_up.append(not is_ready)
         return DraftChoice(lengths, catch_up, [False] * len(wishes))
@@ -80,4 +82,3 @@ def nearly(model: Any, noise: float = 0.02) -> Any:
         for weight in other.parameters():
             weight += noise * weight.std() * torch.randn(weight.shape, generator=generator)
     return other
-

@@ -16,7 +16,8 @@ of the native kernels, attention included: `docs/decisions/0089-layers-in-one-ca
 
 Prompt lookup: a `Drafter` per sequence drafts tokens that may follow, from what its prompt or answer has said before.
 The step computes them behind the newest token. A token is picked at each place as it would be without drafts, and the
-draft holds as long as it has the token that was picked: `docs/decisions/0053-prompts.md`.
+draft holds as long as it has the token that was picked: `docs/decisions/0053-prompts.md`. For sequences without such a
+draft a `DraftModel` makes one, where `DraftPolicy` expects that to pay: `docs/decisions/0120-a-draft-model.md`.
 
 `BlockPool` finds blocks that requests with the same beginning left in the cache. When it is full, the youngest
 sequence gives its blocks back and is computed again later. Why a sequence owns one unbroken run of blocks:

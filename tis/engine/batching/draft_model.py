@@ -138,7 +138,7 @@ class DraftModel:
             )
             for row, one in zip(rows, asked, strict=True)
         ]
-        choice = self.policy.choose(wishes, num_tokens, max_drafted)
+        choice = self.policy.choose(wishes, num_tokens, max_drafted, max_computed)
         passes: list[_Pass] = []
         lengths: dict[_DraftRow, int] = {}
         for at, row in enumerate(rows):

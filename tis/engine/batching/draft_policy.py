@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from tis.engine.batching.draft_costs import StepCosts
 
 MAX_MODEL_DRAFT = 8  # tokens
-# Tokens of a row that the draft model lacks and computes before the first one that it drafts. More come in advance.
-MAX_MISSING = 64
+MAX_MISSING = 64  # tokens of a row that the draft model computes before it drafts; more are computed in advance
 _WEIGHT_OF_NEWEST = 0.12
 _WEIGHT_IN_PRIOR = 0.02
 _FIRST_PRIOR = 0.8
@@ -102,8 +101,11 @@ class DraftPolicy:
         each, before = seconds / num_tokens, self._seconds_per_prompt_token
         self._seconds_per_prompt_token = each if before is None else before + 0.3 * (each - before)
 
-    def choose(self, wishes: Sequence[DraftWish], num_tokens: int, max_drafted: int) -> DraftChoice:
-        """`num_tokens`: of answers in the step, before these drafts."""
+    def choose(
+        self, wishes: Sequence[DraftWish], num_tokens: int, max_drafted: int, max_computed: int = MAX_MISSING
+    ) -> DraftChoice:
+        """`num_tokens`: of answers in the step, before these drafts. `max_computed`: before it drafts."""
+        max_missing = min(MAX_MISSING, max_computed)
         none = DraftChoice([0] * len(wishes), [False] * len(wishes), [False] * len(wishes))
         if not self.steps.is_known or max_drafted <= 0 or not wishes:
             return none
@@ -118,11 +120,11 @@ class DraftPolicy:
             )
             trials = [tried and length > 0 for tried, length in zip(trials, hopeful.lengths, strict=True)]
         catch_up = [
-            one.num_missing > MAX_MISSING and (tried or (length > 0 and self._pays(one, best)))
+            one.num_missing > max_missing and (tried or (length > 0 and self._pays(one, best)))
             for one, length, tried in zip(wishes, best.lengths, trials, strict=True)
         ]
         ready = [
-            replace(one, max_length=one.max_length if length and one.num_missing <= MAX_MISSING else 0)
+            replace(one, max_length=one.max_length if length and one.num_missing <= max_missing else 0)
             for one, length in zip(wishes, best.lengths, strict=True)
         ]
         lengths = self._best(ready, num_tokens, max_drafted).lengths
@@ -132,7 +134,7 @@ class DraftPolicy:
                 return none
         left = max_drafted - sum(lengths)
         for at, one in enumerate(wishes):
-            if trials[at] and one.num_missing <= MAX_MISSING:
+            if trials[at] and one.num_missing <= max_missing:
                 lengths[at] = max(0, min(_LENGTH_OF_TRIAL, one.max_length, left))
                 left -= lengths[at]
         are_trials = [tried and length > 0 for tried, length in zip(trials, lengths, strict=True)]
