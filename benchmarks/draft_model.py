@@ -109,9 +109,10 @@ def measure(drafting: Drafting, scripts: tuple[SpokenScript, HalfRightScript], c
     drafted, accepted = (now - then for now, then in zip(counts(), before, strict=True))
     policy = on.runner._draft_model.policy
     costs = policy.passes.seconds(clients) / policy.steps.seconds(clients)
+    gain = sum(off.steps) / sum(on.steps)
     return (
         f"| {scripts[1].share:.2f} | {clients} | {len(off.steps)} / {len(on.steps)} | {accepted:.0f} of "
-        f"{drafted:.0f} | {statistics.median(off.steps) * 1000:.0f} ms | {costs:.2f} | {sum(off.steps) / sum(on.steps):.2f} |"
+        f"{drafted:.0f} | {statistics.median(off.steps) * 1000:.0f} ms | {costs:.2f} | {gain:.2f} |"
     )
 
 

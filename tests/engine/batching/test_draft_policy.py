@@ -31,8 +31,10 @@ def measured(machine: Machine, num_rows: int = 1) -> DraftPolicy:
     return policy
 
 
-def wish(share: float, *, length: int = 20, missing: int = 1, left: int = 500, due: bool = False) -> DraftWish:
-    return DraftWish(share, length, missing, left, due)
+def wish(
+    share: float, *, length: int = 20, missing: int = 1, made: int = 1, left: int = 500, due: bool = False
+) -> DraftWish:
+    return DraftWish(share, length, missing, made, left, due)
 
 
 class SpokenAnswer:
@@ -155,7 +157,9 @@ def test_prompts_are_computed_in_advance_where_that_pays() -> None:
     assert choice.catch_up == [True, False, False] and choice.lengths[0] == 0 and choice.lengths[1] > 0
     # Not for an answer that is nearly over, nor for a prompt as long as a book.
     assert policy.choose([wish(0.9, missing=many, left=3)], 1, 15).catch_up == [False]
-    assert policy.choose([wish(0.9, missing=50_000)], 1, 15).catch_up == [False]
+    assert policy.choose([wish(0.9, missing=10_000)], 1, 15).catch_up == [False]
+    # But for one that has become long, and so may become as long again.
+    assert policy.choose([wish(0.9, missing=10_000, made=2000, left=4000)], 1, 15).catch_up == [True]
 
 
 def test_where_drafts_are_seldom_right_few_rows_begin_with_them() -> None:

@@ -133,6 +133,7 @@ class DraftModel:
                 row.chance.share,
                 min(one.max_length, MAX_MODEL_DRAFT, self._context_length - row.sequence.num_tokens),
                 row.num_missing,
+                len(row.sequence.choice.token_ids),
                 row.sequence.max_tokens - row.sequence.num_tokens,
                 row.chance.is_due(len(row.sequence.choice.token_ids)),
             )

@@ -23,7 +23,7 @@ _LENGTH_OF_TRIAL = 3
 _FIRST_WAIT, _SHORT_WAIT, _MAX_WAIT = 16, 4, 256  # tokens until a row is tried again
 _UNLIKELY = 0.4  # with such a prior, most rows begin without drafts
 _ROWS_PER_TRIAL = 16
-_HORIZON = 128  # tokens of an answer, within which computing its prompt has to pay
+_HORIZON = 128  # tokens that are left of an answer, by a guess; of a long one as many as it has
 _GUESSED_ROWS = 32  # tokens of a prompt that a draft model computes in the time of one alone, until that is measured
 
 
@@ -54,7 +54,8 @@ class DraftWish:
     share: float  # of its drafts that were right of late
     max_length: int
     num_missing: int  # tokens that the draft model has not computed: the newest one at least
-    num_left: int  # tokens that the answer may still have
+    num_answered: int  # tokens of the answer
+    num_left: int  # that it may still have
     is_due: bool = False  # for a trial
 
 
@@ -119,6 +120,8 @@ class DraftPolicy:
                 max_drafted,
             )
             trials = [tried and length > 0 for tried, length in zip(trials, hopeful.lengths, strict=True)]
+        if not any(best.lengths) and not any(trials):
+            return none
         catch_up = [
             one.num_missing > max_missing and (tried or (length > 0 and self._pays(one, best)))
             for one, length, tried in zip(wishes, best.lengths, trials, strict=True)
@@ -127,7 +130,9 @@ class DraftPolicy:
             replace(one, max_length=one.max_length if length and one.num_missing <= max_missing else 0)
             for one, length in zip(wishes, best.lengths, strict=True)
         ]
-        lengths = self._best(ready, num_tokens, max_drafted).lengths
+        lengths = best.lengths
+        if any(one.num_missing > 1 for one in wishes):
+            lengths = self._best(ready, num_tokens, max_drafted).lengths
         if any(lengths):
             self._num_drafting += 1
             if self._num_drafting % _STEPS_OF_DRAFTS == 0:
@@ -173,5 +178,5 @@ class DraftPolicy:
         """Whether computing what the draft model lacks of this row takes no longer than its drafts will save."""
         each = self._seconds_per_prompt_token or self.passes.seconds(1) / _GUESSED_ROWS
         num_rows = sum(length > 0 for length in best.lengths)
-        saved = best.seconds_saved * len(best.lengths) / num_rows * min(wish.num_left, _HORIZON)
+        saved = best.seconds_saved * len(best.lengths) / num_rows * min(wish.num_left, max(_HORIZON, wish.num_answered))
         return wish.num_missing * each <= saved
