@@ -145,7 +145,7 @@ def print_speed(options: argparse.Namespace) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class DemoAnswer:
+class GreedyAnswer:
     prompt_ids: list[int]
     answer_ids: list[int]
 
@@ -173,7 +173,7 @@ def print_demo(seconds: float) -> None:
             return_dict=False,
         )
         out = model.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=300)[0, len(ids) :].tolist()
-        answers.append(DemoAnswer(ids, out))
+        answers.append(GreedyAnswer(ids, out))
     small = AutoModelForImageTextToText.from_pretrained(folder)
     small.model.language_model.layers = small.model.language_model.layers[:1]
     small.config.text_config.num_hidden_layers = 1
@@ -186,7 +186,7 @@ def print_demo(seconds: float) -> None:
             print(_accepted(drafting, some, name, temperature), flush=True)
 
 
-def _train(model: Any, answers: Sequence[DemoAnswer], seconds: float) -> None:
+def _train(model: Any, answers: Sequence[GreedyAnswer], seconds: float) -> None:
     chance, end = random.Random(1), time.monotonic() + seconds
     optimizer = torch.optim.AdamW(list(model.model.language_model.parameters()), lr=2e-3)
     model.train()
@@ -208,7 +208,7 @@ def _train(model: Any, answers: Sequence[DemoAnswer], seconds: float) -> None:
     print(f"one layer of the demo model, {steps} steps of training, loss {float(loss):.3f}", flush=True)
 
 
-def _accepted(drafting: Drafting, answers: Sequence[DemoAnswer], name: str, temperature: float) -> str:
+def _accepted(drafting: Drafting, answers: Sequence[GreedyAnswer], name: str, temperature: float) -> str:
     from tis.engine.batching.draft_policy import DraftChoice, DraftPolicy
     from tis.engine.prepared_request import PreparedRequest
     from tis.engine.request import Request

@@ -8,7 +8,7 @@ from tis.engine.batching.draft_costs import StepCosts
 from tis.engine.batching.draft_policy import MAX_MISSING, MAX_MODEL_DRAFT, DraftPolicy, DraftWish
 
 
-class Machine:
+class MadeUpMachine:
     """A step takes `first` seconds and `more` for each further token, a pass of the draft model a share of that."""
 
     def __init__(self, more: float = 0.003, share: float = 0.15, first: float = 0.1, seed: int = 1) -> None:
@@ -22,7 +22,7 @@ class Machine:
         return self.share * self.step(num_tokens)
 
 
-def measured(machine: Machine, num_rows: int = 1) -> DraftPolicy:
+def measured(machine: MadeUpMachine, num_rows: int = 1) -> DraftPolicy:
     policy = DraftPolicy(machine.share)
     for _ in range(20):
         for num_tokens in (num_rows, num_rows + 2, num_rows + 5):
@@ -40,7 +40,7 @@ def wish(
 class SpokenAnswer:
     """One answer: of the drafted tokens a share is right, each whatever the one before it was."""
 
-    def __init__(self, policy: DraftPolicy, machine: Machine, right: float, num_prompt: int = 1) -> None:
+    def __init__(self, policy: DraftPolicy, machine: MadeUpMachine, right: float, num_prompt: int = 1) -> None:
         self.policy, self.machine, self.right = policy, machine, right
         self.row = policy.new_row(num_prompt)
         self.seconds = 0.0
@@ -77,7 +77,7 @@ class SpokenAnswer:
 
 
 def test_a_line_through_the_newest_steps_says_what_one_takes() -> None:
-    costs, machine = StepCosts(), Machine(more=0.01)
+    costs, machine = StepCosts(), MadeUpMachine(more=0.01)
     for _ in range(100):
         costs.measured(num_tokens := machine.chance.choice((1, 2, 4, 6)), machine.step(num_tokens))
     for num_tokens in (1, 4, 8, 16):
@@ -91,38 +91,38 @@ def test_nothing_is_drafted_before_a_step_was_measured() -> None:
 
 
 def test_the_better_the_drafts_the_longer_they_are() -> None:
-    policy = measured(Machine())
+    policy = measured(MadeUpMachine())
     lengths = [policy.choose([wish(share)], 1, 15).lengths[0] for share in (0.05, 0.4, 0.6, 0.8, 0.99)]
     assert lengths == sorted(lengths) and lengths[0] == 0 and lengths[1] >= 1 and lengths[-1] == MAX_MODEL_DRAFT
 
 
 def test_a_draft_is_no_longer_than_it_may_be() -> None:
-    policy = measured(Machine())
+    policy = measured(MadeUpMachine())
     assert policy.choose([wish(0.99, length=3)], 1, 15).lengths == [3]
     assert policy.choose([wish(0.99), wish(0.98)], 2, 5).lengths in ([3, 2], [2, 3])
     assert policy.choose([wish(0.99, length=-4)], 1, 15).lengths == [0]
 
 
 def test_rows_whose_drafts_are_right_have_them_and_others_beside_them_have_none() -> None:
-    policy = measured(Machine(), 4)
+    policy = measured(MadeUpMachine(), 4)
     first, second, third, fourth = policy.choose([wish(0.9), wish(0.02), wish(0.95), wish(0.05)], 4, 12).lengths
     assert first >= 2 and third >= 2 and second == fourth == 0
 
 
 @pytest.mark.parametrize("share", [0.9, 1.2])
 def test_a_draft_model_that_is_as_slow_as_the_model_drafts_nothing(share: float) -> None:
-    assert measured(Machine(share=share)).choose([wish(0.97)], 1, 15).lengths == [0]
+    assert measured(MadeUpMachine(share=share)).choose([wish(0.97)], 1, 15).lengths == [0]
 
 
 def test_where_each_token_of_a_step_costs_as_much_as_the_first_nothing_is_drafted() -> None:
     """As in a full batch, whose steps are as long as their multiplications."""
-    machine = Machine(more=0.09, first=0.1)
+    machine = MadeUpMachine(more=0.09, first=0.1)
     assert measured(machine, 8).choose([wish(0.9)] * 8, 8, 8).lengths == [0] * 8
 
 
 @pytest.mark.parametrize("right", [0.5, 0.7, 0.85, 0.95])
 def test_an_answer_that_the_small_model_foretells_comes_faster(right: float) -> None:
-    machine = Machine(share=0.1)
+    machine = MadeUpMachine(share=0.1)
     answer = SpokenAnswer(measured(machine), machine, right).make(600)
     best = max(
         sum(right**at for at in range(length + 1)) / (1 + 0.1 * length + 0.03 * length)
@@ -132,7 +132,7 @@ def test_an_answer_that_the_small_model_foretells_comes_faster(right: float) -> 
 
 
 def test_an_answer_that_it_does_not_foretell_costs_next_to_nothing() -> None:
-    machine = Machine(share=0.2)
+    machine = MadeUpMachine(share=0.2)
     policy = measured(machine)
     answers = [SpokenAnswer(policy, machine, 0.0).make(400) for _ in range(4)]
     assert answers[0].speed > 0.95 and answers[-1].speed > 0.97
@@ -140,7 +140,7 @@ def test_an_answer_that_it_does_not_foretell_costs_next_to_nothing() -> None:
 
 
 def test_an_answer_is_tried_again_and_then_drafted() -> None:
-    machine = Machine(share=0.1)
+    machine = MadeUpMachine(share=0.1)
     answer = SpokenAnswer(measured(machine), machine, 0.0).make(100)
     assert answer.row.share < 0.2
     answer.right, before = 0.95, answer.num_steps
@@ -149,7 +149,7 @@ def test_an_answer_is_tried_again_and_then_drafted() -> None:
 
 
 def test_prompts_are_computed_in_advance_where_that_pays() -> None:
-    policy = measured(Machine())
+    policy = measured(MadeUpMachine())
     for _ in range(10):
         policy.prompt_measured(500, 1.0)
     many = MAX_MISSING + 100
@@ -163,7 +163,7 @@ def test_prompts_are_computed_in_advance_where_that_pays() -> None:
 
 
 def test_where_drafts_are_seldom_right_few_rows_begin_with_them() -> None:
-    machine = Machine(share=0.1)
+    machine = MadeUpMachine(share=0.1)
     policy = measured(machine)
     for _ in range(6):
         SpokenAnswer(policy, machine, 0.0).make(200)
