@@ -28,7 +28,7 @@ class AlwaysDrafts(DraftPolicy):
         for wish in wishes:
             is_ready = wish.num_missing <= min(MAX_MISSING, max_computed)
             lengths.append(max(0, min(self.length, wish.max_length, max_drafted - sum(lengths))) if is_ready else 0)
-            catch_up.append(not is_ready)
+            catch_up.append(not is_ready and wish.max_length > 0)
         return DraftChoice(lengths, catch_up, [False] * len(wishes))
 
 

@@ -1,5 +1,7 @@
 """A draft model changes no answer: with drafts that are right, half right and wrong, the pieces are the same."""
 
+import random
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +12,33 @@ from tests.engine.batching.drafts import counts, draft_model_of, drafting_runner
 from tests.engine.batching.test_grammars import CARD
 from tests.engine.batching.test_lookup_exact import half_right, num_steps, predicted
 from tests.engine.batching.test_resumed import CASES, asked
-from tests.engine.batching.tiny import greedy, new_model, new_model_of, new_request, new_runner, prompt, run, tokens
+from tests.engine.batching.tiny import (
+    Readers,
+    greedy,
+    new_model,
+    new_model_of,
+    new_request,
+    new_runner,
+    prompt,
+    run,
+    tokens,
+)
 from tests.engine.batching.tiny_vision import VisionPrompt, new_vision_model
 from tests.engine.resuming import assert_same, resumed
+from tests.faults.forms import short_or_long
 from tis.engine.answer import Piece
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.request import Request
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def nothing_fails(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A failure of the draft model fails no request, so it would be seen by nobody."""
+    yield
+    if "failure" not in request.node.name:
+        assert not [one for one in caplog.get_records("call") if "nothing is drafted" in one.getMessage()]
 
 
 def assert_all_free(runner: BatchRunner) -> None:
@@ -153,6 +174,15 @@ def test_a_long_prompt_is_computed_in_parts(qwen3: Any) -> None:
     assert tokens(request) == ids and counts()[1] > before[1]
 
 
+def test_a_long_prompt_that_the_cache_has_is_not_computed_again(qwen3: Any) -> None:
+    ids = greedy(qwen3, prompt(200, 1), 30)
+    runner = drafting_runner(qwen3, qwen3)
+    for _ in range(2):
+        request, before = new_request(prompt(200, 1), max_tokens=30), counts()
+        run(runner, [request])
+        assert tokens(request) == ids and counts()[1] > before[1] + 15
+
+
 def test_a_request_that_is_cancelled_between_drafts_ends(qwen3: Any) -> None:
     ids = greedy(qwen3, prompt(9, 1), 40)
     request = new_request(prompt(9, 1), max_tokens=40)
@@ -224,3 +254,44 @@ def test_a_question_about_an_image_has_no_drafts_and_others_beside_it_have() -> 
     assert tokens(shown) == expected and counts() == before
     run(runner, [plain])
     assert tokens(plain) == ids and counts()[0] > before[0]
+
+
+@pytest.mark.parametrize("seed", range(short_or_long(4, 60)))
+def test_random_days(qwen3: Any, seed: int) -> None:
+    """Caches of any size, steps of any width, shared beginnings, requests that go, drafts that are mostly right."""
+    chance = random.Random(seed)
+    shared = prompt(40, 99)
+    asked = []
+    for number in range(10):
+        ids = shared[: chance.choice([0, 0, 16, 40])] + prompt(chance.randint(1, 90), 100 * seed + number)
+        sampled = {"temperature": 1.0} if number % 2 else {}
+        asked.append(new_request(ids, seed=number, **{"max_tokens": chance.randint(1, 40), **sampled}))
+    small = nearly(qwen3)
+    plain = [Request(one.prepared) for one in asked]
+    run(new_runner(qwen3, draft_width=0), plain)
+    runner = drafting_runner(
+        qwen3,
+        small,
+        tokens=chance.choice([176, 240, 1024]),
+        draft_tokens=chance.choice([64, 160, 1024]),
+        tokens_per_step=chance.choice([24, 64, 512]),
+        length=chance.choice([1, 4, 8]),
+        context_length=chance.choice([70, 512]),
+        looks_up=chance.random() < 0.5,
+    )
+    leaving = chance.sample(asked, 2)
+    readers, waiting, steps = Readers(), list(asked), 0
+    while waiting or runner.running:
+        if waiting and runner.has_room and chance.random() < 0.6:
+            runner.admit(waiting.pop(0))
+        if steps == 12:
+            for one in leaving:
+                one.cancel()
+        runner.step(readers.hand_out)
+        steps += 1
+        assert steps < 3000
+    assert not readers.errors
+    for one, expected in zip(asked, plain, strict=True):
+        made = tokens(one)
+        assert made == tokens(expected) or (one in leaving and made == tokens(expected)[: len(made)])
+    assert_all_free(runner)

@@ -131,7 +131,7 @@ class DraftModel:
         wishes = [
             DraftWish(
                 row.chance.share,
-                min(one.max_length, MAX_MODEL_DRAFT, self._context_length - row.sequence.num_tokens),
+                max(0, min(one.max_length, MAX_MODEL_DRAFT, self._context_length - row.sequence.num_tokens)),
                 row.num_missing,
                 len(row.sequence.choice.token_ids),
                 row.sequence.max_tokens - row.sequence.num_tokens,
@@ -155,7 +155,8 @@ class DraftModel:
             if choice.catch_up[at] and max_computed > 0 and self._has_room(row, stop + 1 + wishes[at].max_length):
                 some = self._pass(row, min(stop, row.num_computed + max_computed), is_read=False)
                 max_computed -= len(some.ids)
-                passes.append(some)
+                if some.ids:  # else all of them are in a prefix that the cache has
+                    passes.append(some)
         drafts = self._drafts(passes, lengths)
         return [drafts.get(row, []) for row in rows]
 
@@ -170,7 +171,8 @@ class DraftModel:
             while num_right < len(new_ids) and new_ids[num_right] == row.draft[num_right]:
                 num_right += 1
             self.policy.observed(row.chance, num_right, is_wrong_behind=num_right < len(new_ids))
-            row.num_computed = min(row.num_computed, row.drafted_from + num_right)
+            # The newest token is computed again if need be, as the next one is picked from its logits.
+            row.num_computed = min(row.num_computed, row.drafted_from + num_right, sequence.num_tokens - 1)
             row.draft = None
         return row
 
