@@ -1,7 +1,7 @@
 """What a draft model (`DRAFT_MODEL`) gives, and what answers cost that it does not foretell.
 
     python benchmarks/draft_model.py --model-folder FOLDER [--clients 1,4,8] [--right 0.9,0.7,0.5,0] [--layers 4]
-    python benchmarks/draft_model.py --demo [--seconds 60]
+    python benchmarks/draft_model.py --demo [--training-steps 100]
 
 Speed: the model is that of `compare.py` (0.45 B random parameters, built into FOLDER if it is not there); a model of
 the same shape with fewer layers drafts. Both compute each step, and then are made to say a text: the model the text,
@@ -9,7 +9,7 @@ the draft model a share of its tokens (`--right`), each whatever the one before 
 many drafts are right is given. Two runners, with drafts and without, are in one process; the one that has said less
 takes the next step, so both meet the same neighbours. Prompt lookup is off.
 
-Acceptance (`--demo`): the demo model with one of its four layers is trained for `--seconds` on half of the demo model's
+Acceptance (`--demo`): the demo model with one of its four layers is trained on half of the demo model's
 own answers, and drafts 4 tokens a step for both halves. At this size a step says nothing about speed.
 """
 
@@ -150,7 +150,7 @@ class GreedyAnswer:
     answer_ids: list[int]
 
 
-def print_demo(seconds: float) -> None:
+def print_demo(num_steps: int) -> None:
     from transformers import AutoModelForImageTextToText, AutoTokenizer
 
     from scripts.demo_model.checks import CHECKS
@@ -178,7 +178,7 @@ def print_demo(seconds: float) -> None:
     small.model.language_model.layers = small.model.language_model.layers[:1]
     small.config.text_config.num_hidden_layers = 1
     seen, unseen = answers[::2], answers[1::2]
-    _train(small, seen, seconds)
+    _train(small, seen, num_steps)
     drafting = Drafting(prepare(model, tokenizer), prepare_draft("small", small.eval(), 4096, BatchLimits()), 1)
     print("\n| answers | temperature | steps off / on | drafted right |\n|---|---|---|---|")
     for name, some in (("it was trained on", seen), ("it has not seen", unseen)):
@@ -186,12 +186,12 @@ def print_demo(seconds: float) -> None:
             print(_accepted(drafting, some, name, temperature), flush=True)
 
 
-def _train(model: Any, answers: Sequence[GreedyAnswer], seconds: float) -> None:
-    chance, end = random.Random(1), time.monotonic() + seconds
+def _train(model: Any, answers: Sequence[GreedyAnswer], num_steps: int) -> None:
+    chance = random.Random(1)
     optimizer = torch.optim.AdamW(list(model.model.language_model.parameters()), lr=2e-3)
     model.train()
-    steps = 0
-    while time.monotonic() < end:
+    losses = []
+    for _ in range(num_steps):
         some = chance.sample(answers, 6)
         longest = max(len(one.prompt_ids) + len(one.answer_ids) for one in some)
         ids = torch.zeros(len(some), longest, dtype=torch.long)
@@ -204,8 +204,8 @@ def _train(model: Any, answers: Sequence[GreedyAnswer], seconds: float) -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        steps += 1
-    print(f"one layer of the demo model, {steps} steps of training, loss {float(loss):.3f}", flush=True)
+        losses.append(loss.item())
+    print(f"one layer of the demo model, {num_steps} steps of training, loss {losses[-1]:.3f}", flush=True)
 
 
 def _accepted(drafting: Drafting, answers: Sequence[GreedyAnswer], name: str, temperature: float) -> str:
@@ -259,10 +259,10 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=96, help="of each answer")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--demo", action="store_true", help="how many drafts of a trained model are right")
-    parser.add_argument("--seconds", type=float, default=60, help="of training, with --demo")
+    parser.add_argument("--training-steps", type=int, default=100, help="with --demo")
     options = parser.parse_args()
     if options.demo:
-        print_demo(options.seconds)
+        print_demo(options.training_steps)
     if options.model_folder:
         print_speed(options)
 
