@@ -17,7 +17,6 @@ import argparse
 import random
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
