@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +84,35 @@ def test_a_picture_is_dropped_and_asked_about_beside_a_document(visitor: Visitor
     chat.until_done()
     require_accessible(page)
     visitor.picture(page, "chat-picture-answered")
+
+
+@on_both_screens_too
+def test_an_exported_chat_has_its_pictures_and_an_import_sends_them_again(
+    visitor: Visitor, demo_chat: DemoChat, tmp_path: Path
+) -> None:
+    chat = visitor.chat(demo_chat.url)
+    chat.attach(("green.jpg", "image/jpeg", _GREEN_BYTES))
+    sent = chat.ask("What colour is this picture?")["messages"][-1]["content"][0]
+    chat.until_done()
+    exported = tmp_path / "green.json"
+    chat.menu().click()
+    with chat.page.expect_download() as download:
+        chat.choose("chat.export_json")
+    download.value.save_as(exported)
+    other = visitor.chat(demo_chat.url)
+    other.sidebar()
+    other.import_file(exported)
+    expect(other.questions.locator("button.picture img")).to_have_js_property("naturalWidth", 160)
+    assert other.ask("Hello")["messages"][0]["content"][0] == sent
+    other.until_done()
+    forged = json.loads(exported.read_text())
+    [picture] = [one for message in forged["messages"] for one in message["attachments"]]
+    picture["data"] = "data:text/html;base64,PGI+"
+    exported.write_text(json.dumps(forged))
+    other.sidebar()
+    other.import_file(exported)
+    expect(other.questions).to_contain_text(["What colour is this picture?"])
+    expect(other.questions.locator("button.picture")).to_have_count(0)
 
 
 @on_both_screens_too

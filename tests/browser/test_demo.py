@@ -67,6 +67,12 @@ def test_the_answer_goes_on_before_ones_eyes(visitor: Visitor, demo: str, folder
     kill.wait_for()
     frames = [picture(page)]
     kill.click()
+    expect(chat.dialog).to_contain_text(chat.t("chat.kill.idle"))
+    expect(chat.questions).to_have_count(0)
+    require_accessible(page)
+    visitor.picture(page, "kill-offered")
+    frames.append(picture(page))
+    chat.button("chat.kill.idle.start").click()
     frames += until(chat.answer.locator(".reconnecting"), page)
     half = chat.text.inner_text().strip()
     require_accessible(page)

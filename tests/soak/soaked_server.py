@@ -52,6 +52,7 @@ class SoakedServer:
             MAX_RESERVATIONS_PER_ACCOUNT="100000",
             MAX_RESERVED_UNITS_PER_PRODUCT="100000",
             RESERVATIONS_PER_MINUTE="0",
+            MAX_UNSOLD_HOLD_MINUTES="0",  # one buyer lets reservations of the same goods expire for an hour
             CHAT_TOKENS_PER_DAY="0",
             API_KEYS_FILE=str(self.keys_file),
             SESSIONS_TTL_SECONDS="900",

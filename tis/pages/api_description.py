@@ -2,7 +2,7 @@
 
 Nothing is loaded from elsewhere, so that /docs works without internet: Swagger UI lies in the wheel `fastapi-swagger`
 (MIT; Swagger UI itself is Apache-2.0). Of that wheel only the static files are used. Its own routes inline a script,
-which our Content-Security-Policy forbids.
+which our Content-Security-Policy forbids. The page around it is `web/docs.html`, with the bar of all pages.
 
 All addresses in the page are relative, so it works behind a proxy that adds a prefix, too.
 """
@@ -17,50 +17,15 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
 from fastapi.responses import RedirectResponse
 
 from tis.http.documents import DocumentCache
+from tis.pages.page_files import PageFilesDep
 
 router = APIRouter()
 
 _GET = ["GET", "HEAD"]
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Transformers Inference Server</title>
-<link rel="icon" type="image/png" href="docs/favicon-32x32.png">
-<link rel="stylesheet" href="docs/swagger-ui.css">
-</head>
-<body>
-<div id="swagger-ui"></div>
-<noscript>This page needs JavaScript. <a href="openapi.yaml">The description as YAML</a> does not.</noscript>
-<script src="docs/swagger-ui-bundle.js"></script>
-<script src="docs/start.js"></script>
-</body>
-</html>
-"""
-# The validator is a public service that would get the address of this server.
-_START = """\
-SwaggerUIBundle({
-  url: "openapi.json",
-  dom_id: "#swagger-ui",
-  deepLinking: true,
-  showExtensions: true,
-  showCommonExtensions: true,
-  validatorUrl: null,
-});
-"""
 _MEDIA_TYPES = {
-    "start.js": "text/javascript; charset=utf-8",
     "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
     "swagger-ui.css": "text/css; charset=utf-8",
-    "favicon-32x32.png": "image/png",
 }
-# The stylesheet has its icons in `data:` addresses.
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 _REVALIDATE = {"Cache-Control": "no-cache", **_NO_SNIFFING}
 _FOR_A_DAY = {"Cache-Control": "public, max-age=86400", **_NO_SNIFFING}
@@ -79,10 +44,9 @@ async def redoc(request: Request) -> RedirectResponse:
 
 
 @router.api_route("/docs", methods=_GET, include_in_schema=False)
-async def docs(request: Request, documents: _DocumentsDep) -> Response:
-    page = await documents.get("docs", _PAGE.encode)
-    headers = {"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": _POLICY, **_REVALIDATE}
-    return page.response_to(request, headers)
+async def docs(request: Request, pages: PageFilesDep) -> Response:
+    page = await pages.page("docs.html")
+    return page.response_to(request, pages.headers_around_swagger)
 
 
 @router.api_route("/docs/{name}", methods=_GET, include_in_schema=False)
@@ -136,6 +100,4 @@ def _as_yaml(description: dict[str, Any]) -> str:
 
 
 def _asset(name: str) -> bytes:
-    if name == "start.js":
-        return _START.encode()
     return (resources.files("fastapi_swagger") / "resources" / name).read_bytes()

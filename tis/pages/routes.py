@@ -1,11 +1,11 @@
 """/ (chat), /status, /pages/styles and the files that they load."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from tis.pages.page_files import PageFiles
+from tis.pages.page_files import PageFiles, PageFilesDep
 from tis.pages.web_files import WebFile
 
 router = APIRouter(include_in_schema=False)
@@ -15,25 +15,18 @@ _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_SNIFFING}
 
 
-async def _page_files(request: Request) -> PageFiles:
-    return cast(PageFiles, request.app.state.page_files)
-
-
-_PageFilesDep = Annotated[PageFiles, Depends(_page_files)]
-
-
 @router.api_route("/", methods=_GET)
-async def chat(request: Request, pages: _PageFilesDep) -> Response:
+async def chat(request: Request, pages: PageFilesDep) -> Response:
     return await _page(request, pages, "chat.html")
 
 
 @router.api_route("/status", methods=_GET)
-async def status(request: Request, pages: _PageFilesDep) -> Response:
+async def status(request: Request, pages: PageFilesDep) -> Response:
     return await _page(request, pages, "status.html")
 
 
 @router.api_route("/pages/styles", methods=_GET)
-async def styles(request: Request, pages: _PageFilesDep) -> Response:
+async def styles(request: Request, pages: PageFilesDep) -> Response:
     """The design system: for developers."""
     if not pages.in_development:
         raise HTTPException(404)
@@ -43,7 +36,7 @@ async def styles(request: Request, pages: _PageFilesDep) -> Response:
 @router.api_route("/pages/{digest}/{path:path}", methods=_GET)
 async def asset(
     request: Request,
-    pages: _PageFilesDep,
+    pages: PageFilesDep,
     digest: Annotated[str, Path(max_length=64)],
     path: Annotated[str, Path(max_length=200)],
 ) -> Response:
@@ -60,7 +53,7 @@ async def asset(
 
 async def _page(request: Request, pages: PageFiles, name: str, depth: int = 0) -> Response:
     document = await pages.page(name, depth)
-    return document.response_to(request, pages.headers | {"Content-Type": "text/html; charset=utf-8"})
+    return document.response_to(request, pages.headers)
 
 
 def _file_response(request: Request, file: WebFile, headers: dict[str, Any]) -> Response:

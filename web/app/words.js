@@ -57,14 +57,17 @@ export function formatBytes(bytes) {
   return `${formatNumber(bytes, power && bytes < 10 ? 1 : 0)} ${units[power]}`;
 }
 
+/** `12 s` in the unit's abbreviation of the language: unit is "ms", "s", "min" or "h". */
+export const formatTimeSpan = (value, unit, digits = 0) => `${formatNumber(value, digits)} ${t(`unit.${unit}`)}`;
+
 /** Seconds as people say them: "0.35 s", "12 s", "3 min 20 s", "2 h 5 min". */
 export function formatSeconds(given) {
-  if (given < 9.95) return `${formatNumber(given, given < 1 ? 2 : 1)} s`;
+  if (given < 9.95) return formatTimeSpan(given, "s", given < 1 ? 2 : 1);
   const seconds = Math.round(given);
-  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 60) return formatTimeSpan(seconds, "s");
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return `${formatTimeSpan(minutes, "min")} ${formatTimeSpan(seconds % 60, "s")}`;
+  return `${formatTimeSpan(Math.floor(minutes / 60), "h")} ${formatTimeSpan(minutes % 60, "min")}`;
 }
 
 function firstLanguage() {

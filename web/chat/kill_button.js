@@ -1,12 +1,12 @@
 /**
- * The button of a demo that really kills the server, in the middle of an answer. While none is written it asks for a
- * story first: a small model writes faster than one can click. The page of any other server does not have the button.
+ * The button of a demo that really kills the server, in the middle of an answer. While none is written it offers to ask
+ * for a story first: a small model writes faster than one can click. The page of any other server has no such button.
  */
 
 import { call } from "../app/api.js";
 import { html, useEffect, useRef, useState } from "../app/view.js";
 import { t } from "../app/words.js";
-import { Button, toast } from "../design/components.js";
+import { Button, Dialog, toast } from "../design/components.js";
 
 const CAN_BE_KILLED = document.documentElement.classList.contains("tis-can-be-killed");
 const ENOUGH_TO_SEE = 60; // characters of the answer
@@ -15,6 +15,7 @@ const PAUSE_MILLISECONDS = 5000;
 /** `answer` is the last one of the conversation, `isRunning` whether it is being written. */
 export function KillButton({ answer, isRunning, onSend }) {
   const [waits, setWaits] = useState(false);
+  const [offers, setOffers] = useState(false);
   const [killed, setKilled] = useState(false);
   const isKilling = useRef(false);
   const canBeSeen = isRunning && (answer?.text?.length ?? 0) >= ENOUGH_TO_SEE;
@@ -31,10 +32,14 @@ export function KillButton({ answer, isRunning, onSend }) {
   }, [waits, canBeSeen]);
   if (!CAN_BE_KILLED) return null;
   const start = () => {
+    setOffers(false);
     setWaits(true);
     if (!isRunning) onSend({ text: t("chat.kill.story"), attachments: [] });
   };
-  return html`<${Button} icon="skull" kind="danger" small class="kill-button" label=${t("chat.kill.why")} disabled=${waits || killed} onClick=${start}><span>${t("chat.kill")}</span><//>`;
+  const close = () => setOffers(false);
+  const footer = html`<${Button} onClick=${close}>${t("cancel")}<//><${Button} kind="danger" icon="skull" onClick=${start}>${t("chat.kill.idle.start")}<//>`;
+  return html`<${Button} icon="skull" kind="danger" small class="kill-button" label=${t("chat.kill.why")} disabled=${waits || killed} onClick=${isRunning ? start : () => setOffers(true)}><span>${t("chat.kill")}</span><//>
+    ${offers && html`<${Dialog} title=${t("chat.kill")} onClose=${close} footer=${footer}><p>${t("chat.kill.idle")}</p><//>`}`;
 }
 
 /** The process may die before it has said that it will. */

@@ -11,7 +11,7 @@ import { goTo, place } from "./conversations/address.js";
 import { send, stop } from "./answers/answering.js";
 import { said } from "./answers/said.js";
 import { isRunning } from "./answers/run_answer.js";
-import { Composer } from "./composer/composer.js";
+import { Composer, focusComposer } from "./composer/composer.js";
 import { areMessagesLoaded, changeConversation, current, isLoaded, messageOf, messageSignal, path } from "./conversations/conversations.js";
 import { EmptyState } from "./empty.js";
 import { onShortcut } from "./shortcuts.js";
@@ -102,6 +102,16 @@ function changeSettings(change) {
   changeConversation(conversation.id, { settings: { ...conversation.settings, ...settings } });
 }
 
+function sendExample(message) {
+  sendHere(message);
+  focusComposer();
+}
+
+function stopHere() {
+  stopRunning();
+  focusComposer();
+}
+
 function sendHere(message) {
   return send(current.peek(), path.peek().at(-1) ?? null, message);
 }
@@ -112,8 +122,8 @@ function Content({ conversation }) {
   if (!conversation) return html`<${NotHere} />`;
   if (!areMessagesLoaded.value) return html`<div class="grow"></div>`;
   const isEmpty = !path.value.length;
-  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} conversation=${conversation} onSend=${sendHere} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
-    <div class="chat-bottom"><${StorageNote} conversation=${conversation} /><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${sendHere} onStop=${stopRunning} /></div>`;
+  return html`${isEmpty ? html`<div class="chat-empty scroll"><${EmptyState} conversation=${conversation} onSend=${sendExample} /></div>` : html`<${Thread} conversation=${conversation} key=${conversation.id} />`}
+    <div class="chat-bottom"><${StorageNote} conversation=${conversation} /><${Composer} conversation=${conversation} running=${Boolean(runningId.value)} onSend=${sendHere} onStop=${stopHere} /></div>`;
 }
 
 /** The last answer that is shown, while it runs. A computed value: the frame is not drawn with each token. */

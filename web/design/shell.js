@@ -2,6 +2,7 @@
 
 import { Button, Dialog, Field, Icon, Menu, Switch, Toasts } from "./components.js";
 import { addressOf, assetOf } from "../app/addresses.js";
+import { lastChat } from "../app/last_chat.js";
 import { forgetKeys, hasKey, keyQuestion, setKey } from "../app/keys.js";
 import { setTheme, theme, THEMES } from "../app/theme.js";
 import { html, signal, useState } from "../app/view.js";
@@ -21,8 +22,8 @@ const THEME_ICONS = { system: "monitor", light: "sun", dark: "moon" };
 export function TopBar({ current, start, end }) {
   return html`<header class="top-bar">
     ${start}
-    <a class="brand" href=${addressOf("")} aria-label=${t("page.home")}><img src=${assetOf("design/logo.svg")} width="26" height="26" alt="" /></a>
-    <nav class="page-links" aria-label=${t("page.all")}>${PAGES.map((page) => html`<a class="page-link" href=${addressOf(page.path)}
+    <a class="brand" href=${linkTo("", current)} aria-label=${t("page.home")}><img src=${assetOf("design/logo.svg")} width="26" height="26" alt="" /></a>
+    <nav class="page-links" aria-label=${t("page.all")}>${PAGES.map((page) => html`<a class="page-link" href=${linkTo(page.path, current)}
       aria-current=${page.path === current ? "page" : undefined} aria-label=${t(page.label)}><${Icon} name=${page.icon} /><span>${t(page.label)}</span></a>`)}</nav>
     <div class="grow"></div>
     ${end}
@@ -30,9 +31,14 @@ export function TopBar({ current, start, end }) {
   </header>`;
 }
 
+/** From another page the way to the chat leads back to its conversation. */
+function linkTo(path, current) {
+  return addressOf(path) + (path === "" && current !== "" ? lastChat() : "");
+}
+
 function Preferences({ current }) {
   const others = isNarrowest.value ? PAGES.filter((page) => page.path !== current) : [];
-  const pages = others.map((page) => ({ icon: page.icon, label: t(page.label), onSelect: () => location.assign(addressOf(page.path)) }));
+  const pages = others.map((page) => ({ icon: page.icon, label: t(page.label), onSelect: () => location.assign(linkTo(page.path, current)) }));
   const themes = THEMES.map((name) => ({ icon: THEME_ICONS[name], label: t(`theme.${name}`), checked: theme.value === name, onSelect: () => setTheme(name) }));
   const languages = Object.entries(LANGUAGES).map(([code, label]) => ({ icon: "languages", label, checked: language.value === code, onSelect: () => setLanguage(code) }));
   const forget = hasKey("api") || hasKey("admin") ? [{ icon: "key", label: t("key.forget"), onSelect: forgetKeys }] : [];

@@ -9,6 +9,10 @@ export default {
   "delete": "Delete",
   "server.unreachable": "The server cannot be reached.",
   "skip.to.content": "Skip to the content",
+  "unit.ms": "ms",
+  "unit.s": "s",
+  "unit.min": "min",
+  "unit.h": "h",
 
   "page.home": "Transformers Inference Server, home",
   "page.all": "Pages",
@@ -52,7 +56,7 @@ export default {
   "chat.export_markdown": "Export as Markdown",
   "chat.export_json": "Export as JSON",
   "chat.import": "Import",
-  "chat.import.too_large": "The file is larger than 32 MB.",
+  "chat.import.too_large": "The file is larger than 96 MB.",
   "chat.import.no_json": "This file is not JSON.",
   "chat.import.unknown": "This file is not an exported chat.",
   "chat.import.messages": "The file has no messages, or too many.",
@@ -498,6 +502,7 @@ export default {
   "status.wait.sessions": "room for streams",
 
   "status.over.time": "Over time",
+  "status.over.time.about": "recorded while this tab is open, a point every 2 seconds",
   "status.range": "How much time the charts show",
   "status.minutes": "{minutes} min",
   "status.time": "Time",
@@ -614,7 +619,7 @@ export default {
   "status.status": "Ended as",
   "status.prompt.tokens": "Prompt tokens",
   "status.cached.tokens": "From the cache",
-  "status.completion.tokens": "Made tokens",
+  "status.completion.tokens": "Answer tokens",
   "status.id": "Id",
   "status.no.content": "Texts, pictures and addresses are not kept: only these numbers, of the newest 100 requests, until a restart.",
   "status.phase.prepare": "Prepare",
@@ -739,6 +744,8 @@ export default {
   // Chat: the button of the demo
   "chat.kill": "Kill the server",
   "chat.kill.why": "Kill the server with SIGKILL, as a demonstration: it starts again, and the answer goes on",
+  "chat.kill.idle": "No answer is being written. A story will be asked for in your name, and the server is killed while it writes. It starts again, and the story goes on.",
+  "chat.kill.idle.start": "Ask, and kill",
   "chat.kill.story": "Tell me a short story.",
   "chat.kill.done": "The server was killed. Watch the answer go on.",
 

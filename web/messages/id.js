@@ -9,6 +9,10 @@ export default {
   "delete": "Hapus",
   "server.unreachable": "Server tidak dapat dihubungi.",
   "skip.to.content": "Langsung ke isi",
+  "unit.ms": "md",
+  "unit.s": "dtk",
+  "unit.min": "mnt",
+  "unit.h": "jam",
 
   "page.home": "Transformers Inference Server, beranda",
   "page.all": "Halaman",
@@ -52,7 +56,7 @@ export default {
   "chat.export_markdown": "Ekspor sebagai Markdown",
   "chat.export_json": "Ekspor sebagai JSON",
   "chat.import": "Impor",
-  "chat.import.too_large": "Berkas lebih besar dari 32 MB.",
+  "chat.import.too_large": "Berkas lebih besar dari 96 MB.",
   "chat.import.no_json": "Berkas ini bukan JSON.",
   "chat.import.unknown": "Berkas ini bukan hasil ekspor obrolan.",
   "chat.import.messages": "Berkas tidak berisi pesan, atau terlalu banyak.",
@@ -498,6 +502,7 @@ export default {
   "status.wait.sessions": "ruang aliran",
 
   "status.over.time": "Dari waktu ke waktu",
+  "status.over.time.about": "dicatat selama tab ini terbuka, satu titik tiap 2 detik",
   "status.range": "Rentang waktu grafik",
   "status.minutes": "{minutes} mnt",
   "status.time": "Waktu",
@@ -739,6 +744,8 @@ export default {
   // Chat: tombol demo
   "chat.kill": "Matikan server",
   "chat.kill.why": "Matikan server dengan SIGKILL sebagai peragaan: server hidup lagi, dan jawaban berlanjut",
+  "chat.kill.idle": "Tidak ada jawaban yang sedang ditulis. Sebuah cerita diminta atas nama Anda, dan server dimatikan selagi menulisnya. Server hidup lagi, dan ceritanya berlanjut.",
+  "chat.kill.idle.start": "Minta, lalu matikan",
   "chat.kill.story": "Ceritakan sebuah cerita pendek.",
   "chat.kill.done": "Server dimatikan paksa. Perhatikan jawabannya berlanjut.",
 

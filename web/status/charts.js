@@ -29,7 +29,7 @@ export function Charts() {
     writeChoice("status.minutes", String(value));
   };
   return html`<section class="part" aria-labelledby="charts-title">
-    <header class="part-head"><h2 id="charts-title" class="grow">${t("status.over.time")}</h2>
+    <header class="part-head"><h2 id="charts-title">${t("status.over.time")}</h2><span class="soft small grow">${t("status.over.time.about")}</span>
       <div class="segments" role="group" aria-label=${t("status.range")}>${RANGES.map((one) => html`<button type="button" class="segment" aria-pressed=${minutes.value === one}
         onClick=${() => choose(one)}>${t("status.minutes", { minutes: one })}</button>`)}</div></header>
     <div class="charts">${CHARTS.map((chart) => html`<${Chart} key=${chart.name} ...${chart} title=${t(`status.chart.${chart.name}`)} about=${t(`status.chart.${chart.name}.about`)}

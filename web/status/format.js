@@ -1,22 +1,22 @@
 /** Numbers as the page writes them. */
 
-import { formatNumber, formatSeconds, formatShort } from "../app/words.js";
+import { formatNumber, formatSeconds, formatShort, formatTimeSpan } from "../app/words.js";
 
 export const NONE = "–";
 
 /** "61 ms", "1.24 s", "3 min 20 s". */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return NONE;
-  if (seconds === 0) return "0 ms";
-  if (seconds < 0.00995) return `${formatNumber(seconds * 1000, 1)} ms`;
-  if (seconds < 0.9995) return `${formatNumber(seconds * 1000)} ms`;
-  if (seconds < 10) return `${formatNumber(seconds, 2)} s`;
+  if (seconds === 0) return formatTimeSpan(0, "ms");
+  if (seconds < 0.00995) return formatTimeSpan(seconds * 1000, "ms", 1);
+  if (seconds < 0.9995) return formatTimeSpan(seconds * 1000, "ms");
+  if (seconds < 10) return formatTimeSpan(seconds, "s", 2);
   return formatSeconds(seconds);
 }
 
 /** Whole seconds, for what lasts. */
 export function since(seconds) {
-  return seconds < 59.5 ? `${formatNumber(seconds)} s` : formatSeconds(seconds);
+  return seconds < 59.5 ? formatTimeSpan(seconds, "s") : formatSeconds(seconds);
 }
 
 /** "0.4", "12.3", "412", "12.4K". */

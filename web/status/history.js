@@ -10,8 +10,9 @@ const MINUTE_MS = 60_000;
 const GAP_MS = 3 * EVERY_MS; // after a longer silence a line is broken
 
 export class History {
-  constructor() {
-    this.points = [];
+  /** `points` of an earlier visit of this tab: what is too old for any chart is left out. */
+  constructor(points = []) {
+    this.points = points.filter((one) => one.at > Date.now() - KEPT_MINUTES * 60_000 && one.at <= Date.now()).slice(-MAX_POINTS);
     this.looks = [];
   }
 

@@ -4,6 +4,7 @@ import { ApiError, call } from "../app/api.js";
 import { askForKey, hasKey, keyOf } from "../app/keys.js";
 import { batch, computed, effect, signal } from "../app/view.js";
 import { EVERY_MS, History } from "./history.js";
+import { keepPoints, readPoints } from "./kept_points.js";
 import { headlineOf } from "./headline.js";
 import { parseMetrics } from "./metrics_text.js";
 
@@ -11,14 +12,14 @@ const TIMEOUT_MS = 8000;
 /** Every how many looks each address is asked, beside /metrics, /health and /ready. */
 const SELDOM = { "v1/models": 5, "v1/usage": 5, "v1/requests/recent": 2, "v1/machine": 30, version: 150 };
 
-const history = new History();
+const history = new History(readPoints());
 
 /** "connecting", "live" or "lost". */
 export const link = signal("connecting");
 export const lastAt = signal(null);
 export const paused = signal(false);
 export const look = signal(null);
-export const points = signal([]);
+export const points = signal(history.points);
 export const health = signal(null);
 export const ready = signal(null);
 /** The answers of SELDOM, by address. */
@@ -46,6 +47,7 @@ let heldBefore = "";
 
 export function start() {
   document.addEventListener("visibilitychange", wake);
+  addEventListener("pagehide", () => keepPoints(points.value));
   effect(() => { if (!paused.value) wake(); });
   // A key that is given, here or in a dialog, is used at once.
   effect(() => { if (keyOf("api") || hasKey("admin")) lookAgain(); });

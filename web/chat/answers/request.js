@@ -1,8 +1,7 @@
 /** The bodies of POST /v1/chat/completions and /v1/responses, of the messages of a path, their attachments and the settings. */
 
 import { t } from "../../app/words.js";
-import { readOne } from "../conversations/storage.js";
-import { documentText } from "../conversations/stored_attachments.js";
+import { dataUrlOf, documentText, startOf } from "../conversations/stored_attachments.js";
 
 /** Settings that have the name of their parameter. What is null or absent has the model's default. */
 const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "seed", "repetition_penalty", "presence_penalty", "frequency_penalty"];
@@ -21,7 +20,7 @@ export async function chatRequestOf(conversation, path, { sessionId } = {}) {
   const continues = path.at(-1)?.role === "assistant";
   return {
     ...(settings.model ? { model: settings.model } : {}),
-    messages: await chatMessages(settings.system, path, dataUrlOf),
+    messages: await chatMessages(settings.system, path, sentUrlOf),
     stream: true,
     stream_options: { include_usage: true },
     ...(sessionId ? { session_id: sessionId } : {}),
@@ -40,7 +39,7 @@ export async function responseRequestOf(conversation, path, _options = {}) {
   return {
     ...(settings.model ? { model: settings.model } : {}),
     ...(settings.system?.trim() ? { instructions: settings.system } : {}),
-    input: await responseInput(path, dataUrlOf),
+    input: await responseInput(path, sentUrlOf),
     stream: true,
     ...sampling(settings),
     ...(has(settings.max_tokens) ? { max_output_tokens: settings.max_tokens } : {}),
@@ -146,17 +145,10 @@ function answerItems({ text, answer }) {
 /** Its message is in words for the user. */
 export class MissingFile extends Error {}
 
-async function dataUrlOf(attachment) {
-  const blob = attachment.blob ?? (await readOne("blobs", attachment.blobId))?.blob;
-  if (!blob) throw new MissingFile(t("chat.file.gone", { name: attachment.name }));
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(reader.result.replace(/^data:[^,]*,/, startOf(attachment)));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(blob);
-  });
+async function sentUrlOf(attachment) {
+  const url = await dataUrlOf(attachment);
+  if (!url) throw new MissingFile(t("chat.file.gone", { name: attachment.name }));
+  return url;
 }
-
-const startOf = (attachment) => `data:${attachment.type.replace(/;.*/, "")};base64,`;
 
 const shownUrlOf = (attachment) => `${startOf(attachment)}${SHOWN_MEDIA}`;

@@ -1,6 +1,6 @@
 /** Makes attachments of files: what they are, what the server can take of them, and why not. */
 
-import { counted, formatBytes, formatNumber, t } from "../../app/words.js";
+import { counted, formatBytes, formatTimeSpan, t } from "../../app/words.js";
 import { readDocument } from "./documents.js";
 import { imageOf } from "./pictures.js";
 
@@ -48,7 +48,7 @@ export function requireRoom(attachments, added) {
 export function factsOf(attachment) {
   const facts = [];
   if (attachment.width && attachment.height) facts.push(`${attachment.width} × ${attachment.height}`);
-  if (attachment.seconds) facts.push(`${formatNumber(attachment.seconds, attachment.seconds < 10 ? 1 : 0)} s`);
+  if (attachment.seconds) facts.push(formatTimeSpan(attachment.seconds, "s", attachment.seconds < 10 ? 1 : 0));
   if (attachment.kind === "document") facts.push(counted("attach.characters", attachment.text.length));
   else facts.push(formatBytes(attachment.bytes));
   return facts.join(" · ");

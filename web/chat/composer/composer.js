@@ -19,6 +19,12 @@ const MAX_ERRORS = 3;
 /** Fingers have no Shift: there Enter breaks the line, and the button sends. */
 const isTouch = () => matchMedia("(pointer: coarse) and (hover: none)").matches;
 
+/** When what had the focus is gone. Fingers would get a keyboard that they did not ask for: they get the page. */
+export function focusComposer() {
+  const field = document.querySelector(".composer-field");
+  (isTouch() ? document.getElementById("content") : field)?.focus();
+}
+
 export function Composer({ conversation, running, onSend, onStop }) {
   const id = conversation?.id ?? "";
   const [text, setText] = useState(() => draftOf(id).text);

@@ -1,6 +1,7 @@
 /** The address says what is shown: `#/c/<conversation>/<session>`, `#/watch/<session>?...`, or `#/` for a new chat. */
 
-import { signal } from "../../app/view.js";
+import { rememberChat } from "../../app/last_chat.js";
+import { effect, signal } from "../../app/view.js";
 
 const MAX_QUESTION = 1500;
 const NAME = /^[\w.:-]{1,128}$/;
@@ -30,6 +31,10 @@ export function watchHash(sessionId, { token, question }) {
 
 export const place = signal(placeOf(location.hash));
 
+effect(() => {
+  void place.value;
+  rememberChat(location.hash);
+});
 addEventListener("hashchange", () => { place.value = placeOf(location.hash); });
 
 /** `replace` leaves no step for the back button. */

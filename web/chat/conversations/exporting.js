@@ -1,14 +1,16 @@
-/** Conversations as files: Markdown of what is shown, JSON of all branches; and back. Nothing here touches the page. */
+/** Conversations as files: Markdown of what is shown, JSON of all branches with their files; and back. Nothing here touches the page. */
 
 import { newConversation, newId } from "./conversations.js";
 import { readMessagesOf } from "./storage.js";
-import { documentText } from "./stored_attachments.js";
+import { blobOf, dataUrlOf, documentText } from "./stored_attachments.js";
 import { childrenOf, pathOf } from "./tree.js";
 import { titleOf } from "./titles.js";
 
-export const MAX_IMPORT_BYTES = 32 * 2 ** 20;
+export const MAX_IMPORT_BYTES = 96 * 2 ** 20;
+const MAX_MEDIA_TEXT = 80 * 2 ** 20; // of all files of a conversation, in base64
 const MAX_MESSAGES = 5000;
-const MAX_DOCUMENTS = 20;
+const MAX_ATTACHMENTS = 20;
+const MEDIA = ["image", "audio", "video"];
 const MAX_TEXT = 2 ** 21;
 const FORMAT = "tis-chat/1";
 
@@ -17,19 +19,28 @@ export class ImportError extends Error {}
 
 export async function exportConversation(conversation, kind) {
   const messages = await readMessagesOf(conversation.id);
-  const text = kind === "json" ? jsonOf(conversation, messages) : markdownOf(conversation, messages);
+  const text = kind === "json" ? await jsonOf(conversation, messages) : markdownOf(conversation, messages);
   const name = (conversation.title || "chat").replace(/[^\p{L}\p{N} _-]+/gu, "").trim().slice(0, 60) || "chat";
   saveFile(`${name}.${kind === "json" ? "json" : "md"}`, text, kind === "json" ? "application/json" : "text/markdown");
 }
 
-export function jsonOf(conversation, messages) {
+async function jsonOf(conversation, messages) {
   const { serverId, serverItems, ...kept } = conversation;
-  return JSON.stringify({ format: FORMAT, conversation: { ...kept, place: "browser" }, messages: messages.map(withoutBlobs) }, null, 2);
+  const room = { left: MAX_MEDIA_TEXT };
+  const written = [];
+  for (const message of messages) written.push({ ...message, attachments: await withData(message.attachments, room) });
+  return JSON.stringify({ format: FORMAT, conversation: { ...kept, place: "browser" }, messages: written }, null, 2);
 }
 
-/** Pictures stay in the browser: a file names them only. */
-function withoutBlobs(message) {
-  return { ...message, attachments: message.attachments.map(({ blobId, ...rest }) => rest) };
+/** What there is no room for is named only. */
+async function withData(attachments, room) {
+  const found = [];
+  for (const { blobId, ...attachment } of attachments) {
+    const url = blobId && attachment.bytes * 4 <= room.left * 3 ? await dataUrlOf({ ...attachment, blobId }) : null;
+    room.left -= url?.length ?? 0;
+    found.push(url ? { ...attachment, data: url } : attachment);
+  }
+  return found;
 }
 
 export function markdownOf(conversation, messages) {
@@ -78,20 +89,28 @@ function messageOf(one, at, conversationId, ids) {
   if (one.parentId !== null && !ids.has(one.parentId)) throw new ImportError("chat.import.unknown");
   const made = {
     id: ids.get(one.id), conversationId, parentId: one.parentId === null ? null : ids.get(one.parentId), role: one.role,
-    createdAt: Number.isFinite(one.createdAt) ? one.createdAt : Date.now() + at, text: textOf(one.text), attachments: documentsOf(one.attachments), answer: null,
+    createdAt: Number.isFinite(one.createdAt) ? one.createdAt : Date.now() + at, text: textOf(one.text), attachments: attachmentsOf(one.attachments), answer: null,
   };
   if (one.role === "assistant") made.answer = answerOf(isObject(one.answer) ? one.answer : {}, made.text);
   return made;
 }
 
-/** Of attachments a file has the text of documents alone. */
-function documentsOf(attachments) {
-  if (!Array.isArray(attachments)) return [];
-  const documents = attachments.slice(0, MAX_DOCUMENTS).filter((one) => isObject(one) && one.kind === "document" && typeof one.text === "string");
-  return documents.map((one) => {
-    const text = textOf(one.text);
-    return { id: newId("att"), kind: "document", name: textOf(one.name, 200) || "text", type: "text/plain", bytes: text.length, text };
-  });
+function attachmentsOf(given) {
+  if (!Array.isArray(given)) return [];
+  return given.slice(0, MAX_ATTACHMENTS).filter(isObject).map((one) => (one.kind === "document" ? documentOf(one) : mediaOf(one))).filter(Boolean);
+}
+
+function documentOf(one) {
+  const text = textOf(one.text);
+  return { id: newId("att"), kind: "document", name: textOf(one.name, 200) || "text", type: "text/plain", bytes: text.length, text, blobId: null };
+}
+
+/** Its `blob` is stored by who takes the message. */
+function mediaOf(one) {
+  const blob = MEDIA.includes(one.kind) && typeof one.data === "string" ? blobOf(one.data) : null;
+  if (!blob?.type.startsWith(one.kind)) return null;
+  return { id: newId("att"), kind: one.kind, name: textOf(one.name, 200) || one.kind, type: blob.type, bytes: blob.size, blobId: null,
+    width: positive(one.width), height: positive(one.height), seconds: positive(one.seconds), blob };
 }
 
 function answerOf(answer, text) {
@@ -134,6 +153,7 @@ function hasCircle(messages) {
 }
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const positive = (value) => (Number.isFinite(value) && value > 0 ? value : null);
 const textOf = (value, most = MAX_TEXT) => (typeof value === "string" ? value.slice(0, most) : "");
 
 function saveFile(name, text, type) {

@@ -4,6 +4,7 @@ import { Button, toast } from "../../design/components.js";
 import { html, useRef } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { takeConversation } from "../conversations/conversations.js";
+import { storedAttachments } from "../conversations/stored_attachments.js";
 import { ImportError, importedOf, MAX_IMPORT_BYTES } from "../conversations/exporting.js";
 
 export function ImportButton({ onDone }) {
@@ -15,6 +16,7 @@ export function ImportButton({ onDone }) {
     try {
       if (file.size > MAX_IMPORT_BYTES) throw new ImportError("chat.import.too_large");
       const { conversation, messages } = importedOf(await file.text(), file.name);
+      for (const message of messages) message.attachments = await storedAttachments(message.attachments);
       await takeConversation(conversation, messages);
       onDone();
     } catch (fault) {

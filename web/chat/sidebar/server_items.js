@@ -2,6 +2,7 @@
 
 import { newAnswer } from "../answers/run_answer.js";
 import { newConversation, newId } from "../conversations/conversations.js";
+import { blobOf } from "../conversations/stored_attachments.js";
 
 const MAX_TITLE = 200;
 
@@ -51,11 +52,9 @@ function finished(text) {
 }
 
 function attachmentOf(part, blobs) {
-  const [, type, data] = /^data:(image\/[\w+.-]+);base64,(.+)$/s.exec(part.image_url ?? "") ?? [];
-  if (!data) return null;
-  const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
-  const blob = new Blob([bytes], { type });
+  const blob = blobOf(part.image_url ?? "");
+  if (!blob) return null;
   const blobId = newId("blob");
   blobs.push({ id: blobId, blob });
-  return { id: newId("att"), kind: "image", name: "", type, bytes: blob.size, blobId, text: null, width: null, height: null, seconds: null };
+  return { id: newId("att"), kind: "image", name: "", type: blob.type, bytes: blob.size, blobId, text: null, width: null, height: null, seconds: null };
 }

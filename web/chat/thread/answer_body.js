@@ -3,7 +3,7 @@
 import { Button, Icon, Note } from "../../design/components.js";
 import { now } from "../../design/shell.js";
 import { html } from "../../app/view.js";
-import { formatSeconds, t } from "../../app/words.js";
+import { formatSeconds, formatTimeSpan, t } from "../../app/words.js";
 import { isRunning } from "../answers/run_answer.js";
 import { sourcesOf } from "../answers/sources.js";
 import { LoadingNote } from "./loading_note.js";
@@ -35,7 +35,7 @@ export function AnswerBody({ answer, isOwn = true, showsLogprobs = false, onRetr
 function Waiting({ wait }) {
   const seconds = Math.max(0, Math.ceil((wait.until - Math.max(now.value, Date.now())) / 1000));
   const lost = Math.max(1, Math.round((Math.max(now.value, Date.now()) - wait.since) / 1000));
-  const values = { seconds, tries: wait.tries, lost: lost < 60 ? `${lost} s` : formatSeconds(lost) };
+  const values = { seconds, tries: wait.tries, lost: lost < 60 ? formatTimeSpan(lost, "s") : formatSeconds(lost) };
   return html`<div class="reconnecting"><${Icon} name=${wait.reason === "busy" ? "timer" : "loader-circle"} spin=${wait.reason !== "busy"} />
     <span>${t(`chat.wait.${wait.reason}`, values)}</span><span class="faint numbers">${t(wait.tries > 1 ? "chat.wait.tries" : "chat.wait.first", values)}</span></div>`;
 }
