@@ -24,7 +24,8 @@ class AlwaysDrafts(DraftPolicy):
     def choose(
         self, wishes: Sequence[DraftWish], num_tokens: int, max_drafted: int, max_computed: int = MAX_MISSING
     ) -> DraftChoice:
-        lengths, catch_up = [], []
+        lengths: list[int] = []
+        catch_up: list[bool] = []
         for wish in wishes:
             is_ready = wish.num_missing <= min(MAX_MISSING, max_computed)
             lengths.append(max(0, min(self.length, wish.max_length, max_drafted - sum(lengths))) if is_ready else 0)
