@@ -1,13 +1,14 @@
 """What a draft model (`DRAFT_MODEL`) gives, and what answers cost that it does not foretell.
 
-    python benchmarks/draft_model.py --model-folder FOLDER [--clients 1,4,8] [--right 0.9,0.7,0.5,0] [--layers 4]
+    python benchmarks/draft_model.py --model-folder FOLDER [--clients 1,4,8] [--right 0.9,0.7,0.5,0] [--one-thread]
     python benchmarks/draft_model.py --demo [--training-steps 100]
 
 Speed: the model is that of `compare.py` (0.45 B random parameters, built into FOLDER if it is not there); a model of
 the same shape with fewer layers drafts. Both compute each step, and then are made to say a text: the model the text,
 the draft model a share of its tokens (`--right`), each whatever the one before it was. So the costs are real, and how
 many drafts are right is given. Two runners, with drafts and without, are in one process; the one that has said less
-takes the next step, so both meet the same neighbours. Prompt lookup is off.
+takes the next step, so both meet the same neighbours. Prompt lookup is off. With `--one-thread` times are those of the
+CPU: for a machine that others use, too.
 
 Acceptance (`--demo`): the demo model with one of its four layers is trained on half of the demo model's
 own answers, and drafts 4 tokens a step for both halves. At this size a step says nothing about speed.
@@ -17,6 +18,7 @@ import argparse
 import random
 import statistics
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import prompt_lookup  # noqa: E402
 import torch  # noqa: E402
 from prompt_lookup import SALT, MeasuredRunner, PreparedModel, SpokenScript, prepare  # noqa: E402
 from random_model import build_model, new_model  # noqa: E402
@@ -256,10 +259,14 @@ def main() -> None:
     parser.add_argument("--right", type=_numbers, default=[0.9, 0.7, 0.5, 0.0], help="shares of drafted tokens")
     parser.add_argument("--layers", type=int, default=4, help="of the draft model; the model has 28")
     parser.add_argument("--tokens", type=int, default=96, help="of each answer")
+    parser.add_argument("--one-thread", action="store_true")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--demo", action="store_true", help="how many drafts of a trained model are right")
     parser.add_argument("--training-steps", type=int, default=100, help="with --demo")
     options = parser.parse_args()
+    if options.one_thread:
+        prompt_lookup.clock = time.process_time
+        torch.set_num_threads(1)
     if options.demo:
         print_demo(options.training_steps)
     if options.model_folder:
