@@ -84,7 +84,7 @@ async def test_drafted_answers_survive_kills(slow_demo: SharedServer) -> None:
         await server.start(DRAFT_MODEL=DEMO)
         drafted = _clients(server, "with")
         await come_back(drafted, ["POST"])
-        assert _num_accepted(server) > LENGTH
+        assert _num_accepted(server) > 20  # how many depends on the load of the machine
         cut = _clients(server, "cut")
         following = asyncio.gather(come_back(cut))
         for at_least in KILLS:
