@@ -140,7 +140,7 @@ def measure(prepared: PreparedModel, scripted: SpokenScript, work: CopyTask, cli
     encode = prepared.tokenizer.encode_text
     prompt_ids, answer_ids = encode(work.prompt), encode(work.answer)[:num_tokens]
     scripted.script = [*prompt_ids, *answer_ids]
-    before = DRAFT_TOKENS._value.get(), ACCEPTED_DRAFT_TOKENS._value.get()
+    before = [one.labels("prompt_lookup")._value.get() for one in (DRAFT_TOKENS, ACCEPTED_DRAFT_TOKENS)]
     sides = [_side(prepared, work, prompt_ids, len(answer_ids), clients, width) for width in (0, DRAFT_WIDTH)]
     while running := [side for side in sides if side.runner.running]:
         min(running, key=lambda side: side.num_made).step()
@@ -148,8 +148,8 @@ def measure(prepared: PreparedModel, scripted: SpokenScript, work: CopyTask, cli
         for request in side.requests:
             assert request.completions[0].token_ids == answer_ids, "not the same answer"
     off, on = sides
-    drafted = DRAFT_TOKENS._value.get() - before[0]
-    accepted = ACCEPTED_DRAFT_TOKENS._value.get() - before[1]
+    drafted = DRAFT_TOKENS.labels("prompt_lookup")._value.get() - before[0]
+    accepted = ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get() - before[1]
     # By medians: a neighbour who takes a core for a second must not decide.
     cost = statistics.median(on.steps) / statistics.median(off.steps)
     gain = len(off.steps) / len(on.steps) / cost
@@ -262,7 +262,10 @@ def print_demo() -> None:
             times[width] += seconds
         best.append(shortest[0] / shortest[DRAFT_WIDTH])
     off, on = times.values()
-    accepted, drafted = ACCEPTED_DRAFT_TOKENS._value.get(), DRAFT_TOKENS._value.get()
+    accepted, drafted = (
+        ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get(),
+        DRAFT_TOKENS.labels("prompt_lookup")._value.get(),
+    )
     print(
         f"\ndemo model, {len(best)} checks, {num_tokens} tokens of answers: {steps[0] // 2} steps without lookup, "
         f"{steps[DRAFT_WIDTH] // 2} with it, {accepted / drafted:.0%} of the drafted tokens right; "

@@ -18,6 +18,7 @@ from tis.engine.models.catalogue import (
     read_catalogue,
     select_served,
     with_adapters,
+    with_draft_model,
 )
 from tis.engine.models.description import describe_unloaded, weights_bytes_of
 from tis.engine.models.echo import is_echo, load_echo
@@ -67,10 +68,15 @@ def served_models_of(settings: Settings) -> list[CatalogueEntry]:
         if find_entry(catalogue, main) is None:
             raise CatalogueError(f"MODELS names {main!r}, which is not in the catalogue.")
     served = select_served(catalogue, main, others, settings.served_model_name)
-    served = with_adapters(served, _adapters_of(settings))
+    served = with_adapters(with_draft_model(served, settings.draft_model), _adapters_of(settings))
     for entry in served:
         if entry.handler and (why_not := why_not_importable(entry.handler)):
             raise CatalogueError(f"The handler of {entry.id}: {why_not}.")
+        if entry.draft_model:
+            try:
+                refuse_missing_folder(entry.draft_model)
+            except LoadFailed:
+                raise CatalogueError(f"The draft model of {entry.id}: no folder {entry.draft_model!r}.") from None
         if entry.memory_mb > settings.model_memory_mb > 0:
             raise CatalogueError(
                 f"{entry.id} may take {entry.memory_mb} MiB (memory_mb), and MODEL_MEMORY_MB is "
@@ -99,6 +105,11 @@ def _require_files(served: list[CatalogueEntry]) -> None:
         if not is_complete(entry.repo, HubSource(revision=entry.revision)):
             raise CatalogueError(
                 f"{entry.id} is not on this machine, and AUTO_DOWNLOAD_MODELS=0: run `tis download {entry.id}` first."
+            )
+        if entry.draft_model and not is_complete(entry.draft_model, HubSource()):
+            raise CatalogueError(
+                f"The draft model {entry.draft_model} is not on this machine, and AUTO_DOWNLOAD_MODELS=0: run "
+                f"`tis download {entry.id}` first."
             )
 
 
@@ -155,7 +166,7 @@ def loader_of(settings: Settings) -> Load:
         if is_gguf(entry.repo) and entry.task != "chat":
             raise LoadFailed(f"{entry.id} is a GGUF file, and those are read for the task chat, not {entry.task}.")
         if entry.task == "chat":
-            return load_model(entry.repo, options_of_entry, report, entry.adapters)
+            return load_model(entry.repo, options_of_entry, report, entry.adapters, entry.draft_model)
         if entry.task == "transcription":
             from tis.engine.speech.load_speech import load_speech
 
@@ -188,6 +199,8 @@ def _bytes_of(entries: Sequence[CatalogueEntry]) -> int | None:
     total = 0
     for entry in entries:
         weights = 0 if not entry.has_files else describe_unloaded(entry.repo, entry.revision).weights_bytes
+        if weights is not None and entry.draft_model:
+            weights += describe_unloaded(entry.draft_model).weights_bytes or 0
         if weights is None and not entry.memory_mb:
             return None
         total += entry.memory_mb * 2**20 or weights or 0
@@ -206,7 +219,7 @@ def fetcher_of(settings: Settings) -> Fetch:
         )
         folder = find_folder(entry.repo, source, report)
         weights = (weights_bytes_of(folder) or 0) // (4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1)
-        for place in (*entry.adapters.values(), *([entry.vocoder] if entry.vocoder else [])):
+        for place in entry.parts:
             weights += weights_bytes_of(find_folder(place, replace(source, revision=None), report)) or 0
         if declared and weights > declared and not settings.quantize:
             raise LoadFailed(f"memory_mb is {entry.memory_mb}, and the weights alone take {weights >> 20} MiB.")

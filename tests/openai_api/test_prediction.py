@@ -105,7 +105,8 @@ def test_what_came_true(predicted: str, answer: str, right: int) -> None:
 
 def num_accepted(server: Served) -> float:
     lines = httpx2.get(f"{server.url}/metrics").text.splitlines()
-    [value] = [line.split()[1] for line in lines if line.startswith("tis_spec_decode_num_accepted_tokens_total ")]
+    name = 'tis_spec_decode_num_accepted_tokens_total{source="prompt_lookup"} '
+    [value] = [line.removeprefix(name) for line in lines if line.startswith(name)]
     return float(value)
 
 

@@ -51,7 +51,7 @@ def _download(settings: Settings, entry: CatalogueEntry, terminal: Terminal | No
             raise LoadFailed("it has no files to download.")
         source = hub_source_of(settings, entry)
         folder = find_folder(entry.repo, source, report)
-        for place in (*entry.adapters.values(), *([entry.vocoder] if entry.vocoder else [])):
+        for place in entry.parts:
             find_folder(place, replace(source, revision=None), report)
     except LoadFailed as error:
         _say(terminal, f"{entry.id}: {error.message}")

@@ -90,7 +90,11 @@ class Completion:
 
     def next_noise_key(self) -> int:
         """The key of the noise that samples the next token."""
-        return noise_key(self._seed, self.index, len(self.token_ids))
+        return self.noise_key_at(len(self.token_ids))
+
+    def noise_key_at(self, position: int) -> int:
+        """`position`: of a token in the answer."""
+        return noise_key(self._seed, self.index, position)
 
     def accept(self, token_id: int, logprob: Callable[[], TokenLogprob] | None = None) -> Piece | None:
         """Adds a sampled token. A token that ends the answer is neither emitted nor counted.

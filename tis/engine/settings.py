@@ -28,6 +28,12 @@ class ModelSettings(BaseModel):
         (),
         description="LoRA adapters of the main model, NAME=FOLDER or NAME=HUB_ID, by commas; each is a model id",
     )
+    draft_model: str | None = Field(
+        None,
+        min_length=1,
+        description="folder or hub id of a smaller model with the same tokenizer, which drafts the answers of the main "
+        "model where that makes them faster; the answers are the same",
+    )
     model_config_path: str = Field(
         "configs/model_config.yaml",
         description="the catalogue of models; without this file, the one in the package",

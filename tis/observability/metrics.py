@@ -122,10 +122,16 @@ MEANING_SEARCHES = Counter(
 )
 PREEMPTIONS = Counter("tis_num_preemptions", "Sequences that freed their KV cache for others", registry=REGISTRY)
 DRAFT_TOKENS = Counter(
-    "tis_spec_decode_num_draft_tokens", "Tokens that prompt lookup drafted and the model checked", registry=REGISTRY
+    "tis_spec_decode_num_draft_tokens",
+    "Tokens that were drafted and the model checked, by what drafted them",
+    ["source"],
+    registry=REGISTRY,
 )
 ACCEPTED_DRAFT_TOKENS = Counter(
-    "tis_spec_decode_num_accepted_tokens", "Drafted tokens that became tokens of answers", registry=REGISTRY
+    "tis_spec_decode_num_accepted_tokens",
+    "Drafted tokens that became tokens of answers, by what drafted them",
+    ["source"],
+    registry=REGISTRY,
 )
 SESSION_EVENTS = TokenCounter("tis_session_events", "Events that were recorded")
 MEDIA_REFUSALS = Counter(
@@ -160,6 +166,9 @@ LOOP_PAUSE_SECONDS = TokenHistogram(
 
 for _reason in get_args(RefusalReason):  # from 0 on, as the first step of a series that begins at 1 is seen by no rate
     _REFUSED.labels(_reason)
+for _source in ("prompt_lookup", "draft_model"):
+    DRAFT_TOKENS.labels(_source)
+    ACCEPTED_DRAFT_TOKENS.labels(_source)
 
 
 def count_refusal(reason: RefusalReason) -> None:

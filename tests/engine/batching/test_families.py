@@ -166,7 +166,7 @@ def test_they_are_the_same_after_preemption_with_cached_prefixes_and_drafts(
     runner = saved.loaded(tokens_per_step=16, cache_tokens=112, native_kernels=native_kernels).new_runner()
     requests = [new_request(one, max_tokens=30) for one in prompts]
     requests[0] = Request(replace(requests[0].prepared, prediction_ids=_half_right(expected[0])))
-    before = ACCEPTED_DRAFT_TOKENS._value.get()
+    before = ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get()
     assert not run(runner, requests, every=5).errors
     assert [tokens(request) for request in requests] == expected
     if isinstance(runner, TurnRunner):
@@ -176,7 +176,7 @@ def test_they_are_the_same_after_preemption_with_cached_prefixes_and_drafts(
     if family in WITH_STATES:
         return
     assert requests[1].answer.cached_tokens
-    assert ACCEPTED_DRAFT_TOKENS._value.get() > before
+    assert ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get() > before
 
 
 def test_in_bfloat16_it_is_as_exact_as_transformers(saved: Saved) -> None:

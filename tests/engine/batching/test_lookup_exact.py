@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def counts() -> tuple[float, float]:
-    return DRAFT_TOKENS._value.get(), ACCEPTED_DRAFT_TOKENS._value.get()
+    return DRAFT_TOKENS.labels("prompt_lookup")._value.get(), ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get()
 
 
 def half_right(token_ids: Sequence[int]) -> list[int]:

@@ -18,10 +18,10 @@ def case(request: pytest.FixtureRequest) -> VisionCase:
 
 
 def test_with_grammars_and_drafts_they_have_the_tokens_of_generate(case: VisionCase) -> None:
-    requests, before = case.requests(), ACCEPTED_DRAFT_TOKENS._value.get()
+    requests, before = case.requests(), ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get()
     assert not run(case.new_fitting_runner(), requests, every=2).errors
     case.check(requests)
-    assert (ACCEPTED_DRAFT_TOKENS._value.get() > before) == (case.name not in ALONE)
+    assert (ACCEPTED_DRAFT_TOKENS.labels("prompt_lookup")._value.get() > before) == (case.name not in ALONE)
 
 
 def test_killed_in_mid_answer_they_go_on_with_another_copy_of_the_model(case: VisionCase) -> None:

@@ -14,9 +14,9 @@ size; `LongRopes` gives each sequence the factors of its own length: `docs/decis
 On a CPU `fuse_layers` replaces the decoder layers of most families by `FusedLayers`, which computes them in one call
 of the native kernels, attention included: `docs/decisions/0089-layers-in-one-call.md`.
 
-Prompt lookup: a `Drafter` per sequence drafts tokens that may follow, from what its prompt or answer has said before.
-The step computes them behind the newest token. A token is picked at each place as it would be without drafts, and the
-draft holds as long as it has the token that was picked: `docs/decisions/0053-prompts.md`.
+Prompt lookup: a `Drafter` per sequence drafts tokens that may follow, from what its prompt or answer has said before,
+or a `DraftModel` does (`docs/decisions/0120-a-draft-model.md`). The step computes them behind the newest token, picks
+at each place as it would without, and the draft holds while it has what was picked: `docs/decisions/0053-prompts.md`.
 
 `BlockPool` finds blocks that requests with the same beginning left in the cache. When it is full, the youngest
 sequence gives its blocks back and is computed again later. Why a sequence owns one unbroken run of blocks:

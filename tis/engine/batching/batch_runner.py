@@ -9,6 +9,7 @@ sequences are computed again from their beginnings, each alone until it has its 
 
 import logging
 import time
+from collections.abc import Callable
 from collections.abc import Sequence as Listing
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
+from tis.engine.batching.draft_model import DraftModel
 from tis.engine.batching.features import PlacedFeatures, embed
 from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.long_ropes import LongRopes
@@ -53,7 +55,9 @@ class BatchRunner(ScheduledRunner):
         max_running: int = 32,
         vision_cache_bytes: int = 256 * 2**20,
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
-        draft_width: int = 0,  # of prompt lookup: see Scheduler
+        draft_width: int = 0,  # see Scheduler
+        looks_up: bool = True,
+        new_draft_model: Callable[[], DraftModel] | None = None,
         kernels: NativeKernels | None = None,
         tower: Tower | None = None,
         adapters: Listing[str] = (),
@@ -61,6 +65,11 @@ class BatchRunner(ScheduledRunner):
         """`adapters`: the names of those that lie beside the layers of the model, in their order."""
         self._tokens_per_step = tokens_per_step
         self._draft_width = 0 if cache.states else draft_width  # a state cannot go back
+        self._looks_up = looks_up
+        self._new_draft_model = new_draft_model
+        self._draft_model: DraftModel | None = None
+        self._num_answered = 0  # tokens of answers in this step and their drafts, if it has no others
+        self._seconds = 0.0  # that their forward pass took
         self._cache = cache
         self._kernels = kernels
         tower = tower or QwenTower(model)
@@ -84,7 +93,10 @@ class BatchRunner(ScheduledRunner):
     def _new_scheduler(self) -> Scheduler:
         pool = BlockPool(self._cache.num_blocks, self._cache.block_size)
         slots = None if self._cache.num_slots is None else StateSlots(self._cache.num_slots)
-        return Scheduler(pool, self._tokens_per_step, self._draft_width, slots)
+        self._draft_model = self._new_draft_model() if self._new_draft_model else None
+        return Scheduler(
+            *(pool, self._tokens_per_step, self._draft_width, slots, self._draft_model), looks_up=self._looks_up
+        )
 
     def _new_sequences(self, request: Request) -> list[Sequence]:
         vision = request.prepared.vision
@@ -159,6 +171,8 @@ class BatchRunner(ScheduledRunner):
 
     def _compute_timed(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
         lengths = [chunk.stop - chunk.start for chunk in chunks]
+        is_answers_alone = all(one.sequence.is_decoding and one.sequence.choice.token_ids for one in chunks)
+        self._num_answered = sum(one.num_tokens for one in chunks) if is_answers_alone else 0
         began = time.monotonic()
         self._computes_whole = self._starts_whole and sum(lengths) > self._tokens_per_step + len(chunks)
         try:
@@ -167,8 +181,15 @@ class BatchRunner(ScheduledRunner):
             self._computes_whole = False
         if not rows:
             self._wait_for_device()
-        self._budget.computed(sum(lengths) - lengths.count(1), time.monotonic() - began)
+        self._seconds = time.monotonic() - began
+        self._budget.computed(sum(lengths) - lengths.count(1), self._seconds)
         return rows
+
+    def _accept(self, rows: Listing[PickedRow], deliveries: list[Delivery]) -> None:
+        began = time.monotonic()
+        super()._accept(rows, deliveries)
+        if self._draft_model and rows and self._num_answered:
+            self._draft_model.policy.step_measured(self._num_answered, self._seconds + time.monotonic() - began)
 
     def _wait_for_device(self) -> None:
         """CUDA computes in the background, until something reads the results."""

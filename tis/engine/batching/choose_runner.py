@@ -7,9 +7,11 @@ from functools import partial
 from typing import Any
 
 from tis.engine.batching.batch_runner import BatchRunner
+from tis.engine.batching.draft_model import DraftModel, PreparedDraft
+from tis.engine.batching.draft_policy import DraftPolicy
 from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.fused_layers import fuse_layers
-from tis.engine.batching.kv_cache import CacheSize, PagedCache
+from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
 from tis.engine.batching.latents import EXPANSION, compress_latents
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.logits_to_keep import add_logits_to_keep
@@ -17,7 +19,7 @@ from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.batching.native_states import use_native_states
 from tis.engine.batching.picture_trial import find_tower, why_no_sounds, why_no_videos
-from tis.engine.batching.state_layers import replace_state_layers
+from tis.engine.batching.state_layers import has_states, replace_state_layers
 from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
 from tis.engine.batching.towers import ForwardTower, QwenTower, Tower, layer_stacks
@@ -25,7 +27,7 @@ from tis.engine.batching.trial import BatchTrial
 from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
-from tis.engine.kernels.native import native_kernels
+from tis.engine.kernels.native import NativeKernels, native_kernels
 from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalStages
 from tis.engine.prompt import MediumKind
 from tis.engine.runner import Runner
@@ -63,6 +65,13 @@ class ChosenRunner:
     why_in_turns: str = ""  # empty: requests are computed in batches
 
 
+@dataclass(frozen=True, slots=True)
+class _PreparedBatch:
+    shape: CacheShape
+    kernels: NativeKernels | None  # if they take the cache
+    num_packed: int  # layers
+
+
 def choose_runner(
     model: Any,
     tokenizer: Tokenizer,
@@ -72,6 +81,7 @@ def choose_runner(
     attention: str | None = None,
     stages: OptionalStages = ALL_STAGES,
     adapters: Sequence[LoraAdapter] = (),
+    draft: PreparedDraft | None = None,
 ) -> ChosenRunner:
     """`attention` is the one that the operator wants. The batch has its own, on the kernels of sdpa.
 
@@ -81,12 +91,16 @@ def choose_runner(
         stages.run(_CONVERTING, lambda: suit_to_cpu(model))
     trial = _try_batch(model, stages)
     tower = trial if isinstance(trial, str) else _try_pictures(model, vision)
+    if draft and not isinstance(trial, str) and has_states(model):
+        raise LoadFailed("DRAFT_MODEL does not apply: layers of this model keep states, which cannot go back.")
     if isinstance(vision, OfficialVision):
         _try_other_media(model, vision, tower)
     if isinstance(trial, str) or isinstance(tower, str):
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
+        if draft and BATCHES not in stages.left_out:
+            raise LoadFailed(f"DRAFT_MODEL does not apply: this model cannot be batched: {tower}.")
         log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
         return replace(_in_turns(model, tokenizer, context_length, limits, adapters), why_in_turns=str(tower))
     if attention not in (None, "sdpa"):
@@ -95,7 +109,25 @@ def choose_runner(
             "this server. Leave it empty."
         )
     with stages.guard(BATCHES):
-        return _batched(model, tokenizer, context_length, limits, trial, tower, stages, adapters)
+        return _batched(model, tokenizer, context_length, limits, trial, tower, stages, adapters, draft)
+
+
+def prepare_draft(
+    name: str, model: Any, context_length: int, limits: BatchLimits, stages: OptionalStages = ALL_STAGES
+) -> PreparedDraft:
+    """Prepares a small model to draft for another, as it would be prepared to answer."""
+    if not limits.quantisation:
+        stages.run(_CONVERTING, lambda: suit_to_cpu(model))
+    trial = _try_batch(model, stages)
+    if isinstance(trial, str) or has_states(model):
+        reason = trial if isinstance(trial, str) else "its layers keep states, which cannot go back"
+        raise LoadFailed(f"DRAFT_MODEL={name} cannot draft: {reason}.")
+    with stages.guard(BATCHES):
+        ready = _prepare(model, limits, trial, QwenTower(model), stages, ())
+        vocabulary_size = model.config.get_text_config().vocab_size
+        return PreparedDraft(
+            *(name, model, ready.shape, ready.kernels, context_length, vocabulary_size, weight_bytes_of(model))
+        )
 
 
 def _try_batch(model: Any, stages: OptionalStages) -> BatchTrial | str:
@@ -194,7 +226,77 @@ def _batched(
     tower: Tower,
     stages: OptionalStages,
     adapters: Sequence[LoraAdapter],
+    draft: PreparedDraft | None,
 ) -> ChosenRunner:
+    ready = _prepare(model, limits, trial, tower, stages, adapters)
+    shape, budget = ready.shape, MemoryBudget.of(limits)
+    own_bytes = weight_bytes_of(model)
+    weight_bytes = own_bytes + (draft.weight_bytes if draft else 0)
+    bytes_per_token = shape.bytes_per_token + (draft.shape.bytes_per_token if draft else 0)
+    num_slots, cache_tokens = limits.max_running, limits.cache_tokens
+    if not cache_tokens or not shape.bytes_per_token:  # states alone take no memory for each token
+        num_slots = budget.num_states(shape.device, weight_bytes, shape.bytes_of_states, limits.max_running)
+        cache_tokens = budget.cache_tokens(
+            *(shape.device, weight_bytes, bytes_per_token, context_length, num_slots * shape.bytes_of_states)
+        )
+    size = CacheSize.of(shape, cache_tokens)
+    log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, ready.num_packed)
+    if not trial.continues:
+        log.info("prompts are computed whole: in parts, this model computes something else")
+    if shape.states:
+        log.info("states of %d sequences at most, of %d KiB each", num_slots, shape.bytes_of_states >> 10)
+    # Allocated once: when a worker dies, the next one reuses it.
+    cache = PagedCache(shape, size.num_blocks, size.block_size, num_slots)
+    new = partial(
+        BatchRunner,
+        model,
+        tokenizer,
+        cache,
+        tokens_per_step=limits.tokens_per_step,
+        step_seconds=limits.step_seconds,
+        max_running=limits.max_running,
+        vision_cache_bytes=limits.vision_cache_bytes,
+        draft_width=DRAFT_WIDTH if limits.prompt_lookup or draft else 0,
+        looks_up=limits.prompt_lookup,
+        new_draft_model=_drafting(draft, size, shape, tokenizer, own_bytes) if draft else None,
+        kernels=ready.kernels,
+        tower=tower,
+        adapters=[one.name for one in adapters],
+    )
+    new()  # what it raises, it raises while the model can still run without it
+    return ChosenRunner(
+        new,
+        # A longer request can never fit, so the engine rejects it as too long for the context.
+        min(context_length, size.num_tokens),
+        size.num_tokens,
+        size.num_tokens * bytes_per_token + num_slots * shape.bytes_of_states,
+        starts_whole=not trial.continues,
+    )
+
+
+def _drafting(
+    draft: PreparedDraft, size: CacheSize, shape: CacheShape, tokenizer: Tokenizer, weight_bytes: int
+) -> Callable[[], DraftModel]:
+    """`weight_bytes`: of the model that checks."""
+    if draft.shape.device.type != shape.device.type:
+        raise LoadFailed(
+            f"DRAFT_MODEL={draft.name} is on {draft.shape.device}, and the model on {shape.device}: both must be on "
+            "devices of one kind. Set DEVICE_MAP."
+        )
+    log.info("drafts by %s, whose weights take %d MiB", draft.name, draft.weight_bytes >> 20)
+    cache = PagedCache(draft.shape, size.num_blocks, size.block_size)
+    share = draft.weight_bytes / max(1, weight_bytes)
+    return lambda: DraftModel(draft, cache, DraftPolicy(share), tokenizer.vocabulary_size)
+
+
+def _prepare(
+    model: Any,
+    limits: BatchLimits,
+    trial: BatchTrial,
+    tower: Tower,
+    stages: OptionalStages,
+    adapters: Sequence[LoraAdapter],
+) -> _PreparedBatch:
     has_kernels = limits.native_kernels and KERNELS not in stages.left_out
     with stages.guard(KERNELS):
         kernels = native_kernels() if has_kernels else None
@@ -224,46 +326,9 @@ def _batched(
     if adapters:
         num_adapted = adapt_layers(model, adapters, kernels)
         log.info("%d LoRA adapters beside %d layers", len(adapters), num_adapted)
-    budget, weight_bytes = MemoryBudget.of(limits), weight_bytes_of(model)
-    num_slots, cache_tokens = limits.max_running, limits.cache_tokens
-    if not cache_tokens or not shape.bytes_per_token:  # states alone take no memory for each token
-        num_slots = budget.num_states(shape.device, weight_bytes, shape.bytes_of_states, limits.max_running)
-        cache_tokens = budget.cache_tokens(
-            *(shape.device, weight_bytes, shape.bytes_per_token, context_length, num_slots * shape.bytes_of_states)
-        )
-    size = CacheSize.of(shape, cache_tokens)
-    log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, num_packed)
-    if not trial.continues:
-        log.info("prompts are computed whole: in parts, this model computes something else")
-    if shape.states:
-        log.info("states of %d sequences at most, of %d KiB each", num_slots, shape.bytes_of_states >> 10)
-    # Allocated once: when a worker dies, the next one reuses it.
-    cache = PagedCache(shape, size.num_blocks, size.block_size, num_slots)
     of_batch = kernels if kernels and kernels.takes(shape.dtype, *shape.head_sizes) else None
     is_rounded = num_rounded > 0 or shape.dtype.itemsize < 4
     with stages.guard(KERNELS if has_kernels else BATCHES):
         if reason := trial.why_not(model, shape, of_batch, is_rounded=is_rounded):
             raise ValueError(reason)
-    new = partial(
-        BatchRunner,
-        model,
-        tokenizer,
-        cache,
-        tokens_per_step=limits.tokens_per_step,
-        step_seconds=limits.step_seconds,
-        max_running=limits.max_running,
-        vision_cache_bytes=limits.vision_cache_bytes,
-        draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
-        kernels=of_batch,
-        tower=tower,
-        adapters=[one.name for one in adapters],
-    )
-    new()  # what it raises, it raises while the model can still run without it
-    return ChosenRunner(
-        new,
-        # A longer request can never fit, so the engine rejects it as too long for the context.
-        min(context_length, size.num_tokens),
-        size.num_tokens,
-        size.num_tokens * shape.bytes_per_token + num_slots * shape.bytes_of_states,
-        starts_whole=not trial.continues,
-    )
+    return _PreparedBatch(shape, of_batch, num_packed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tis.engine.batching.scheduler import ScheduledChunk, Scheduler
+from tis.engine.batching.scheduler import DraftedBy, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.sampling.pick import PickedToken, pick_all
 from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS
@@ -23,6 +23,7 @@ class PickedRow:
     logits: Any = None  # behind each token of the draft
     first: int = 0  # the position of the draft in the answer
     num_confirmed: int = 0  # tokens of the draft that the answer has
+    drafted_by: DraftedBy = "prompt_lookup"
 
     @property
     def is_confirmed(self) -> bool:
@@ -57,6 +58,7 @@ def pick_first(logits: Any, chunks: Listing[ScheduledChunk]) -> list[PickedRow]:
             chunk.draft,
             logits[begin + 1 : begin + 1 + len(chunk.draft)],
             len(chunk.sequence.choice.token_ids),
+            drafted_by=chunk.drafted_by,
         )
         for chunk, begin, one in zip(chunks, begins, picked, strict=True)
     ]
@@ -67,7 +69,8 @@ def pick_behind_drafts(rows: Listing[PickedRow], scheduler: Scheduler) -> list[P
     going_on = []
     for row in rows:
         num_confirmed = row.confirm()
-        ACCEPTED_DRAFT_TOKENS.inc(num_confirmed)
+        if num_confirmed:
+            ACCEPTED_DRAFT_TOKENS.labels(row.drafted_by).inc(num_confirmed)
         if not num_confirmed or row.sequence.is_dropped:
             continue
         if row.is_confirmed:

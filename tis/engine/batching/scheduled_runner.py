@@ -124,7 +124,9 @@ class ScheduledRunner:
         return [(chunk.sequence.request, piece) for chunk in chunks for piece in chunk.sequence.choice.take_scores()]
 
     def _accept(self, rows: Listing[PickedRow], deliveries: list[Delivery]) -> None:
-        DRAFT_TOKENS.inc(sum(len(row.draft) for row in rows))
+        for row in rows:
+            if row.draft:
+                DRAFT_TOKENS.labels(row.drafted_by).inc(len(row.draft))
         while rows:
             for row in rows:
                 if not row.sequence.is_dropped:

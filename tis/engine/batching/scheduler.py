@@ -5,19 +5,23 @@ the oldest prompt, so that it cannot starve, the other half to the shortest rema
 delays the others by at most one chunk. When the cache is full, the youngest sequence of the owner who has most of it
 is preempted: it frees its blocks and is computed again later.
 
-What is left of the budget goes to drafts: tokens that may follow a sequence. They take nothing from anybody.
+What is left of the budget goes to drafts: tokens that may follow a sequence. They take nothing from anybody. Prompt
+lookup goes first, as it costs nothing; a draft model, if there is one, drafts for the sequences that it finds none for.
 """
 
 from collections.abc import Sequence as Listing
 from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
 
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.state_slots import StateSlots
 from tis.observability.metrics import PREEMPTIONS
 
+DraftedBy = Literal["prompt_lookup", "draft_model"]
+
 # Reserved behind a sequence. When it has grown further and another sequence is in the way, it moves.
-_MAX_ROOM_TOKENS = 1024
+MAX_ROOM_TOKENS = 1024
 # Tokens of prompts with log probabilities in a step: each has a row of logits, as long as the vocabulary.
 _MAX_SCORED_TOKENS = 128
 
@@ -30,6 +34,7 @@ class ScheduledChunk:
     start: int
     stop: int
     draft: Listing[int] = ()  # tokens that may follow
+    drafted_by: DraftedBy = "prompt_lookup"
 
     @property
     def end(self) -> int:
@@ -68,14 +73,47 @@ class Plan:
     copies: list[BlockCopy] = field(default_factory=list)  # done in this order, before the forward pass
 
 
+@dataclass(frozen=True, slots=True)
+class AskedDraft:
+    sequence: Sequence
+    max_length: int
+
+
+class DraftSource(Protocol):
+    """Drafts for several sequences at once, and decides for which."""
+
+    def draft(
+        self, asked: Listing[AskedDraft], num_tokens: int, max_drafted: int, max_computed: int
+    ) -> Listing[Listing[int]]:
+        """Returns a draft for each, of at most `max_drafted` tokens together.
+
+        `num_tokens`: of answers in this step, without these drafts. `max_computed`: tokens that the source computes.
+        """
+        ...
+
+    def forget(self, sequence: Sequence) -> None:
+        """It is no longer running."""
+        ...
+
+
 class Scheduler:
     def __init__(
-        self, pool: BlockPool, tokens_per_step: int, draft_width: int = 0, state_slots: StateSlots | None = None
+        self,
+        pool: BlockPool,
+        tokens_per_step: int,
+        draft_width: int = 0,
+        state_slots: StateSlots | None = None,
+        draft_source: DraftSource | None = None,
+        *,
+        looks_up: bool = True,
     ) -> None:
         """`draft_width`: a step with as many tokens of answers, those of drafts included, has no more drafts.
 
         `state_slots`: layers keep states of the sequences, so no cached prefix is enough to begin with.
+        `looks_up`: drafts come from what prompts and answers have said before, too.
         """
+        self._draft_source = draft_source
+        self._looks_up = looks_up
         self._state_slots = state_slots
         self._pool = pool
         self._tokens_per_step = tokens_per_step
@@ -124,7 +162,9 @@ class Scheduler:
         # Prompts advance even when more than a budget of sequences is decoding.
         budget = max(1, self._tokens_per_step - len(plan.chunks))
         left = self._plan_prompts(plan, budget if max_prompt_tokens is None else min(budget, max_prompt_tokens))
-        self._add_drafts(plan, min(left, self._draft_width - len(plan.chunks)))
+        num_drafted = self._add_drafts(plan, min(left, self._draft_width - len(plan.chunks)))
+        if self._draft_source:
+            self._ask_for_drafts(self._draft_source, plan, left - num_drafted)
         return plan
 
     def mark_computed(self, chunk: ScheduledChunk) -> None:
@@ -150,20 +190,40 @@ class Scheduler:
             budget -= self._schedule_chunk(plan, sequence, budget)
         return budget
 
-    def _add_drafts(self, plan: Plan, num_tokens: int) -> None:
-        """Shares the tokens among the sequences; what one does not want is left for the next."""
-        for at, chunk in enumerate(plan.chunks):
-            if num_tokens <= 0:
-                return
+    def _add_drafts(self, plan: Plan, num_tokens: int) -> int:
+        """Shares the tokens among the sequences; what one does not want is left for the next. Returns how many go."""
+        left = num_tokens
+        for at, chunk in enumerate(plan.chunks if self._looks_up else ()):
+            if left <= 0:
+                break
             sequence = chunk.sequence
-            if not chunk.samples_token or not sequence.choice.token_ids:
+            if not _follows_answer(chunk):
                 continue
-            share = -(-num_tokens // (len(plan.chunks) - at))
-            draft = sequence.draft(min(share, sequence.max_tokens - sequence.num_tokens - 1, sequence.max_draft))
+            share = -(-left // (len(plan.chunks) - at))
+            draft = sequence.draft(min(share, _max_draft(sequence)))
             draft = draft[: self._room_for_draft(sequence, len(draft))]
             if draft:
                 plan.chunks[at] = replace(chunk, draft=draft)
-                num_tokens -= len(draft)
+                left -= len(draft)
+        return max(0, num_tokens) - max(0, left)
+
+    def _ask_for_drafts(self, source: DraftSource, plan: Plan, max_computed: int) -> None:
+        """For text alone: a small model of the same vocabulary does not see the same pictures."""
+        answers = [chunk for chunk in plan.chunks if _follows_answer(chunk)]
+        num_tokens = sum(chunk.num_tokens for chunk in answers)
+        left = min(max_computed, self._draft_width - len(plan.chunks) - sum(len(chunk.draft) for chunk in answers))
+        asking = [
+            at
+            for at, chunk in enumerate(plan.chunks)
+            if _follows_answer(chunk) and not chunk.draft and not chunk.sequence.vision_inputs
+        ]
+        if left <= 0 or not asking:
+            return
+        asked = [AskedDraft(one, _max_draft(one)) for at in asking for one in [plan.chunks[at].sequence]]
+        for at, draft in zip(asking, source.draft(asked, num_tokens, left, max_computed), strict=True):
+            draft = draft[: self._room_for_draft(plan.chunks[at].sequence, len(draft))]
+            if draft:
+                plan.chunks[at] = replace(plan.chunks[at], draft=draft, drafted_by="draft_model")
 
     def _room_for_draft(self, sequence: Sequence, wanted: int) -> int:
         """How many tokens fit into its blocks, and into those reserved for it that nobody lacks."""
@@ -306,6 +366,8 @@ class Scheduler:
         self.waiting.sort(key=lambda one: one.arrival)
 
     def _free_blocks(self, sequence: Sequence) -> None:
+        if self._draft_source:
+            self._draft_source.forget(sequence)
         if sequence.block_run:
             self._pool.release(sequence.block_run)
         if self._state_slots and sequence.state_slot is not None:
@@ -324,4 +386,13 @@ class Scheduler:
         sequence.num_cached_blocks = full
 
     def _room(self, sequence: Sequence) -> int:
-        return self._pool.blocks_for(min(_MAX_ROOM_TOKENS, sequence.max_tokens - sequence.num_tokens))
+        return self._pool.blocks_for(min(MAX_ROOM_TOKENS, sequence.max_tokens - sequence.num_tokens))
+
+
+def _follows_answer(chunk: ScheduledChunk) -> bool:
+    """Whether a draft may follow: the answer has begun, and all its tokens are computed behind this step."""
+    return chunk.samples_token and bool(chunk.sequence.choice.token_ids)
+
+
+def _max_draft(sequence: Sequence) -> int:
+    return min(sequence.max_tokens - sequence.num_tokens - 1, sequence.max_draft)

@@ -48,6 +48,12 @@ class CatalogueEntry:
     handler: str | None = None  # the path of a Python class that computes it: package.module.ClassName
     voices: Mapping[str, str | int] = field(default_factory=dict)  # the speaker behind each name; empty: as it has them
     vocoder: str | None = None  # folder or repository of what makes sound, for models that do not have it within
+    draft_model: str | None = None  # folder or repository of a smaller model that drafts its answers
+
+    @property
+    def parts(self) -> list[str]:
+        """Folders and repositories that are loaded beside its own."""
+        return [*self.adapters.values(), *filter(None, (self.vocoder, self.draft_model))]
 
     @property
     def has_files(self) -> bool:
@@ -140,6 +146,16 @@ def with_adapters(served: Sequence[CatalogueEntry], of_main: Mapping[str, str]) 
     return all_served
 
 
+def with_draft_model(served: Sequence[CatalogueEntry], draft_model: str | None) -> list[CatalogueEntry]:
+    """`draft_model`: of the first model, in place of what the catalogue says."""
+    main, *others = served
+    if not draft_model:
+        return [main, *others]
+    if main.task != "chat" or not main.has_files or main.handler:
+        raise CatalogueError(f"DRAFT_MODEL is for models of weights with the task chat, which {main.id} is not.")
+    return [replace(main, draft_model=draft_model), *others]
+
+
 def _public_name(repo: str) -> str:
     """A hub id, or the name of a folder or file: clients must not see paths of the machine."""
     if is_gguf(repo):
@@ -175,6 +191,8 @@ def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
         raise CatalogueError(f"{path}: {name} has a handler, which the task {entry.task} does not take.")
     if (entry.voices or entry.vocoder) and entry.task != "speech":
         raise CatalogueError(f"{path}: {name} has voices or a vocoder, which are for the task speech.")
+    if entry.draft_model and (entry.task != "chat" or not entry.has_files or entry.handler):
+        raise CatalogueError(f"{path}: {name} has a draft_model, which is for the task chat, without a handler.")
     if entry.pooling and entry.task != "embedding":
         raise CatalogueError(f"{path}: pooling of {name} is for the task embedding, and it is of {entry.task}.")
     return entry

@@ -133,4 +133,5 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "handler": _handler,
     "voices": _voices,
     "vocoder": _text("vocoder"),
+    "draft_model": _text("draft_model"),
 }

@@ -7,7 +7,7 @@ torchvision.
 import json
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from tis.engine.errors import LoadFailed
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.grammar.tool_input import MAX_INPUTS
 from tis.engine.models.description import weights_bytes_of, weights_time_of
+from tis.engine.models.draft_rules import DraftRules
 from tis.engine.models.gguf_config import config_of, recommended_sampling
 from tis.engine.models.gguf_file import GgufHeader, is_gguf, read_gguf_header
 from tis.engine.models.gguf_tokenizer import tokenizer_of
@@ -65,9 +66,13 @@ class LoadOptions:
 
 
 def load_model(
-    repo: str, options: LoadOptions, report: Report, adapters: Mapping[str, str] | None = None
+    repo: str,
+    options: LoadOptions,
+    report: Report,
+    adapters: Mapping[str, str] | None = None,
+    draft_model: str | None = None,
 ) -> LoadedModel:
-    """`adapters`: of LoRA, by the names that requests use."""
+    """`adapters`: of LoRA, by the names that requests use. `draft_model`: folder or repository of a smaller model."""
     refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
     is_first_import = "transformers" not in sys.modules
@@ -82,32 +87,93 @@ def load_model(
         exempt_imported_objects()
     transformers.utils.logging.disable_progress_bar()
     folder = find_folder(repo, options.source, report)
-    quantisation = _quantisation(options)
     folders = {
         name: find_folder(place, replace(options.source, revision=None), report)
         for name, place in (adapters or {}).items()
     }
     report("reading the tokenizer", None)
-    header = read_gguf_header(folder) if is_gguf(folder) else None
-    if header:
-        config, tokenizer = config_of(header), tokenizer_of(header)
-    else:
-        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
-        require_readable(config)
-        require_served(config)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
-        read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, folder), None)
-    model_class = _model_class(transformers, config)
+    files = _opened(folder, options)
+    read = _reader(files, options, report)
+    draft = None
+    if draft_model:
+        draft_folder = find_folder(draft_model, replace(options.source, revision=None), report)
+        draft = _load_draft(draft_model, draft_folder, DraftRules(folder, files.tokenizer), options, report)
+
+    def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
+        text_config = files.config.get_text_config()
+        ours = HfTokenizer(files.tokenizer, _eos_ids(model, files.tokenizer), text_config.vocab_size)
+        vision = choose_vision(folder, files.config, ours, max_pixels_on(model.device, options))
+        context_length = _context_length(text_config, files.tokenizer)
+        lora = [read_adapter(name, place) for name, place in folders.items()]
+        runner = choose_runner(
+            model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora, draft
+        )
+        weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
+        weight_bytes += draft.weight_bytes if draft else 0
+        loaded = _loaded(model, ours, vision, runner, files, weight_bytes)
+        return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
+
+    return read_and_prepare(read, prepare)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenedFiles:
+    """What is read before the weights."""
+
+    place: Path  # a folder, or a GGUF file
+    header: GgufHeader | None
+    config: Any
+    tokenizer: Any
+
+
+def _opened(place: Path, options: LoadOptions) -> _OpenedFiles:
+    """Refuses what is not served."""
+    import transformers
+
+    if is_gguf(place):
+        header = read_gguf_header(place)
+        return _OpenedFiles(place, header, config_of(header), tokenizer_of(header))
+    config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=options.trust_remote_code)
+    require_readable(config)
+    require_served(config)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=options.trust_remote_code)
+    read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, place), None)
+    return _OpenedFiles(place, None, config, tokenizer)
+
+
+def _load_draft(name: str, folder: Path, rules: DraftRules, options: LoadOptions, report: Report) -> Any:
+    """Loads a smaller model that drafts, as any model is loaded. Refuses it before its weights are read."""
+    from tis.engine.batching.choose_runner import prepare_draft
+
+    def report_draft(stage: str, share: float | None) -> None:
+        report(f"draft model: {stage}", share)
+
+    report_draft("reading the tokenizer", None)
+    files = _opened(folder, options)
+    rules.require_fit(name, folder, files.tokenizer)
+    context_length = _context_length(files.config.get_text_config(), files.tokenizer)
+    return read_and_prepare(
+        _reader(files, options, report_draft),
+        lambda model, stages: prepare_draft(name, model, context_length, options.batch, stages),
+    )
+
+
+def _reader(files: _OpenedFiles, options: LoadOptions, report: Report) -> Callable[[], Any]:
+    """Refuses what cannot be read, at once."""
+    import transformers
+
+    quantisation = _quantisation(options)
+    model_class = _model_class(transformers, files.config)
 
     def read() -> Any:
         report("reading the weights", None)
         with reporting_weights(lambda share: report("reading the weights", share)):
-            if header:
-                model = _read_gguf(header, config, model_class, options)
+            if files.header:
+                model = _read_gguf(files.header, files.config, model_class, options)
             else:
                 model = model_class.from_pretrained(
-                    folder,
-                    config=asking_for_plain_weights(config),
+                    files.place,
+                    config=asking_for_plain_weights(files.config),
                     dtype=options.dtype,
                     device_map=options.device_map,
                     attn_implementation=options.attn_implementation,
@@ -118,20 +184,7 @@ def load_model(
         report("preparing the weights", None)
         return model.eval()
 
-    def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
-        text_config = config.get_text_config()
-        ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
-        vision = choose_vision(folder, config, ours, max_pixels_on(model.device, options))
-        context_length = _context_length(text_config, tokenizer)
-        lora = [read_adapter(name, place) for name, place in folders.items()]
-        runner = choose_runner(
-            model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora
-        )
-        weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
-        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes, header)
-        return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
-
-    return read_and_prepare(read, prepare)
+    return read
 
 
 def _read_gguf(header: GgufHeader, config: Any, model_class: Any, options: LoadOptions) -> Any:
@@ -153,15 +206,15 @@ def _loaded(
     ours: HfTokenizer,
     vision: Any,
     runner: Any,
-    folder: Path,
+    files: _OpenedFiles,
     weight_bytes: int,
-    header: GgufHeader | None,
 ) -> LoadedModel:
+    folder = files.place
     return LoadedModel(
         tokenizer=ours,
         new_runner=runner.new,
         context_length=runner.context_length,
-        generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder, header), {}),
+        generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder, files.header), {}),
         revision=revision_of(folder),
         has_encoder=bool(model.config.is_encoder_decoder),
         starts_whole=runner.starts_whole,
