@@ -63,6 +63,18 @@ def test_usual_layers_are_fused_and_give_the_tokens_of_generate(architecture: st
 
 
 @pytest.mark.usefixtures("kernels")
+def test_many_keys_are_shared_in_each_layer_anew() -> None:
+    model = new_model("llama")
+    prompts = [prompt(length, length) for length in (500, 1100, 20)]
+    expected = [greedy(model, one, 20) for one in prompts]
+    runner = choose_runner(model, TOKENIZER, 2048, BatchLimits(cache_tokens=4096)).new()
+    requests = [new_request(one, max_tokens=20) for one in prompts]
+    run(runner, requests)
+    assert model.config.num_hidden_layers > 1 and fused_in(model)
+    assert [tokens(request) for request in requests] == expected
+
+
+@pytest.mark.usefixtures("kernels")
 def test_features_of_images_are_added_between_the_first_layers() -> None:
     model = new_vision_model("qwen3_vl")
     prompts = mixed(model)[:3]

@@ -48,11 +48,60 @@ IN void NAME(add_values)(float *sums, int64_t size, const float *weights, const 
   for (int i = 0; i < count; i++) v_store_float(sums + i * W, one[i]), v_store_float(sums + size + i * W, other[i]);
 }
 
+/* The keys of its part that a row may see; `first` may be at `end` or behind it. */
+IN struct NAME(visible) NAME(visible_in_part)(const struct attention *a, struct attention_part part, int64_t row) {
+  struct NAME(visible) keys = NAME(visible_of)(a, part, row);
+  if (!part.spans) return keys;
+  const int64_t first = part.span * SPAN_KEYS, end = first + SPAN_KEYS;
+  if (keys.first < first) keys.first = first;
+  if (keys.end > end) keys.end = end;
+  return keys;
+}
+
 /* Where a part begins to read, or NULL. */
 IN const E *NAME(first_keys)(const struct attention *a, const struct attention_part *part) {
   if (!part) return NULL;
-  return (const E *)a->keys + part->key_head * a->key_head_stride +
-         (part->run[2] + NAME(visible_of)(a, *part, part->begin).first) * a->key_slot_stride;
+  const struct NAME(visible) keys = NAME(visible_in_part)(a, *part, part->begin);
+  if (keys.first >= keys.end) return NULL;
+  return (const E *)a->keys + part->key_head * a->key_head_stride + (part->run[2] + keys.first) * a->key_slot_stride;
+}
+
+IN float *NAME(sums_of_span)(const struct attention *a, struct attention_part part, int64_t span, int64_t row) {
+  return part.spans->sums + (span * MAX_FEW_ROWS + row - part.begin) * (2 + a->value_size);
+}
+
+/* In the order of the spans, whoever computed them. */
+FN void NAME(join_spans)(const struct attention *a, struct attention_part part) {
+  for (int64_t row = part.begin; row < part.end; row++) {
+    float largest = -INFINITY, total = 0, sums[MAX_HEAD_SIZE] = {0};
+    for (int64_t span = 0; span < part.spans->count; span++) {
+      const float *of_span = NAME(sums_of_span)(a, part, span, row);
+      if (of_span[0] > largest) largest = of_span[0];
+    }
+    for (int64_t span = 0; span < part.spans->count; span++) {
+      const float *of_span = NAME(sums_of_span)(a, part, span, row);
+      if (of_span[1] == 0) continue; /* it has no key that the row sees */
+      const float factor = expf(of_span[0] - largest);
+      total += of_span[1] * factor;
+      for (int64_t j = 0; j < a->value_size; j += W)
+        v_store_float(sums + j, v_fma(v_set(factor), v_load_float(of_span + 2 + j), v_load_float(sums + j)));
+    }
+    E *out = NAME(out_of)(a, part, row);
+    for (int64_t j = 0; j < a->value_size; j += W) STORE(out + j, v_div(v_load_float(sums + j), v_set(total)));
+  }
+}
+
+/* `sums` are those of the rows of this span. */
+IN void NAME(end_span)(const struct attention *a, struct attention_part part, const float *largest, const float *total,
+                       const float *sums) {
+  for (int64_t row = part.begin; row < part.end; row++) {
+    float *kept = NAME(sums_of_span)(a, part, part.span, row);
+    kept[0] = largest[row - part.begin], kept[1] = total[row - part.begin];
+    memcpy(kept + 2, sums + (row - part.begin) * a->value_size, a->value_size * sizeof(float));
+  }
+  if (__atomic_sub_fetch(&part.spans->remaining, 1, __ATOMIC_ACQ_REL)) return;
+  NAME(join_spans)(a, part);
+  part.spans->remaining = part.spans->count; /* for the next layer */
 }
 
 FN void NAME(attend_few)(const struct attention *a, struct attention_part part, const struct attention_part *following) {
@@ -66,13 +115,14 @@ FN void NAME(attend_few)(const struct attention *a, struct attention_part part, 
   struct NAME(visible) visible[MAX_FEW_ROWS];
   for (int row = 0; row < num_rows; row++) {
     NAME(take_query)(queries[row], NAME(query_of)(a, part, part.begin + row), size);
-    visible[row] = NAME(visible_of)(a, part, part.begin + row);
+    visible[row] = NAME(visible_in_part)(a, part, part.begin + row);
     NAME(begin_row)(a, part, part.begin + row, &largest[row], &total[row]);
+    if (part.span) largest[row] = -INFINITY, total[row] = 0;
   }
   /* Rows are added up in pairs: with an odd number, the last one has a partner that nobody reads. */
   memset(sums, 0, (num_rows + num_rows % 2) * value_size * sizeof(float));
-  const int64_t end = NAME(visible_of)(a, part, part.end - 1).end;
-  for (int64_t tile = NAME(visible_of)(a, part, part.begin).first; tile < end; tile += TILE_KEYS) {
+  const int64_t end = NAME(visible_in_part)(a, part, part.end - 1).end;
+  for (int64_t tile = NAME(visible_in_part)(a, part, part.begin).first; tile < end; tile += TILE_KEYS) {
     int lowest = TILE_KEYS, highest = 0;
     for (int row = 0; row < num_rows; row++) {
       int from = visible[row].first > tile ? (int)(visible[row].first - tile) : 0;
@@ -102,6 +152,10 @@ FN void NAME(attend_few)(const struct attention *a, struct attention_part part, 
         NAME(add_values)(sums + row * value_size + j, value_size, scores[row], tile_values + j, a->value_slot_stride,
                          lowest, highest, NULL, 0, 1);
     }
+  }
+  if (part.spans) {
+    NAME(end_span)(a, part, largest, total, sums);
+    return;
   }
   for (int row = 0; row < num_rows; row++) {
     E *out = NAME(out_of)(a, part, part.begin + row);

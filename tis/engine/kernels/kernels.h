@@ -73,11 +73,20 @@ struct attention {
   float scale, softcap; /* softcap 0: none */
 };
 
+/* The keys of a few rows, divided into spans that threads share. What each adds up: of each row the largest score, the
+   sum of the weights, and the weighted values. Whoever ends the last one writes the result. */
+struct key_spans {
+  int64_t count, remaining;
+  float *sums; /* [count, MAX_FEW_ROWS, 2 + value_size] */
+};
+
 /* A part of the attention: the tokens of one run and the query heads of one key head, folded into rows
    (row / groups is the token, row % groups the head), from `begin` to `end`. */
 struct attention_part {
   const int64_t *run;
   int64_t key_head, begin, end;
+  struct key_spans *spans; /* or NULL: it has all keys */
+  int64_t span;
 };
 
 /* [rows, inputs] times weights of their type or in bfloat16, to [rows, columns]. SILU_MUL: a block has half as many
@@ -126,7 +135,7 @@ struct operations {
   void (*attend_tile)(const struct attention *, struct attention_part, float *scratch);
 };
 
-enum { MAX_FEW_ROWS = 8, MAX_TILE_ROWS = 96, TILE_KEYS = 64 };
+enum { MAX_FEW_ROWS = 8, MAX_TILE_ROWS = 96, TILE_KEYS = 64, SPAN_KEYS = 512 };
 /* Queries, keys, values and results of a tile, its scores, and a maximum and a sum for each row. */
 #define SCRATCH_FLOATS(size, value_size) \
   (((size) + (value_size)) * (MAX_TILE_ROWS + TILE_KEYS) + MAX_TILE_ROWS * (TILE_KEYS + 2))

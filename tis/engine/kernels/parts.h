@@ -18,7 +18,7 @@ struct weights {
 const struct operations *operations_of(struct call call);
 
 struct attention_parts {
-  struct attention_part *parts; /* to be freed */
+  struct attention_part *parts; /* to be freed; spans and their sums lie behind them */
   int64_t count, needs_scratch, num_products;
 };
 
