@@ -122,10 +122,13 @@ def rounded(value: float, digits: int) -> Decimal:
 def written(seconds: float, look: PageLook) -> str:
     """As the page writes it."""
     if seconds < 0.00995:
-        text = f"{rounded(seconds * 1000, 1)} ms"
+        number, unit = rounded(seconds * 1000, 1), "unit.ms"
+    elif seconds < 0.9995:
+        number, unit = rounded(seconds * 1000, 0), "unit.ms"
     else:
-        text = f"{rounded(seconds * 1000, 0)} ms" if seconds < 0.9995 else f"{rounded(seconds, 2)} s"
-    return text.replace(".", ",") if look.language == "id" else text
+        number, unit = rounded(seconds, 2), "unit.s"
+    text = str(number).replace(".", ",") if look.language == "id" else str(number)
+    return f"{text} {look.t(unit)}"
 
 
 @on_both_screens_too

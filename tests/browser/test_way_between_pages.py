@@ -13,7 +13,7 @@ from tests.browser.test_status_numbers import IDLE
 from tests.serving import Served, served, settings_with
 
 SWAGGER = "#swagger-ui .opblock-tag"
-_MOST_SCREENS = 200
+_MAX_SCREENS = 200
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_the_api_page_has_the_bar_the_theme_and_no_stranger(visitor: Visitor, se
     require_no_sideways_scroll(page)
     visitor.picture(page, "docs")
     operation = page.locator(".opblock").filter(has=page.locator("[data-path='/v1/models']"))
-    for _ in range(_MOST_SCREENS):  # operations are drawn as one comes to them
+    for _ in range(_MAX_SCREENS):  # operations are drawn as one comes to them
         if operation.count():
             break
         page.evaluate("scrollBy(0, innerHeight)")

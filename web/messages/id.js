@@ -9,7 +9,7 @@ export default {
   "delete": "Hapus",
   "server.unreachable": "Server tidak dapat dihubungi.",
   "skip.to.content": "Langsung ke isi",
-  "unit.ms": "md",
+  "unit.ms": "ms",
   "unit.s": "dtk",
   "unit.min": "mnt",
   "unit.h": "jam",
