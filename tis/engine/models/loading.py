@@ -214,7 +214,9 @@ def _loaded(
         tokenizer=ours,
         new_runner=runner.new,
         context_length=runner.context_length,
-        generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder, files.header), {}),
+        generation_defaults=read_optional(
+            "its recommended sampling", lambda: _generation_defaults(folder, files.header), {}
+        ),
         revision=revision_of(folder),
         has_encoder=bool(model.config.is_encoder_decoder),
         starts_whole=runner.starts_whole,
