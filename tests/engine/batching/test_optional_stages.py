@@ -180,7 +180,7 @@ def test_a_model_that_computes_something_else_with_the_kernels_runs_without_them
 
     plain = FusedLayers.forward
     monkeypatch.setattr(FusedLayers, "forward", lambda *args, **kwargs: plain(*args, **kwargs) + 0.5)
-    monkeypatch.setattr(LAYERS + "_is_close", lambda *rows: True)
+    monkeypatch.setattr(LAYERS + "_is_close", lambda *rows, **how: True)
     loads = Loads(lambda: new_model("qwen3"))
     assert answers(loads.runner()) == expected_of(new_model("qwen3"))
     assert loads.num_reads == 2 and caplog.text.count("it computes something else") == 1
