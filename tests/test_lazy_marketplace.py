@@ -19,6 +19,7 @@ from tis.http.documents import DocumentCache
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.marketplace.market import Market, MarketRules
 from tis.pages import api_description
+from tis.pages.page_files import PageFiles
 
 
 class ControlledImport:
@@ -64,6 +65,7 @@ def app(importing: ControlledImport) -> AppWithMarketplace:
 
     app.state.marketplace = LazyMarketplace(app, importing)
     app.state.documents = DocumentCache()
+    app.state.page_files = PageFiles(frame_ancestors=[], in_development=False, can_be_killed=False)
     app.add_middleware(LazyMarketplaceMiddleware, marketplace=app.state.marketplace, also_for=["/mcp"])
     return app
 
