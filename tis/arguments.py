@@ -139,6 +139,7 @@ def loader_of(settings: Settings) -> Load:
             step_seconds=settings.step_seconds,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
+            cache_dtype=settings.cache_dtype,
             native_kernels=settings.kernels == "auto",
             prompt_lookup=settings.prompt_lookup == "on",
             vision_cache_bytes=settings.vision_cache_mb * 2**20,
