@@ -25,7 +25,9 @@ class RoundedCache:
     """Rows at random slots are written; what was never written must not be read."""
 
     def __init__(self, heads: int, slots: int, size: int, value_size: int) -> None:
-        self.keys, self.values = (torch.full((heads, slots, width), 99, dtype=torch.int8) for width in (size, value_size))
+        self.keys, self.values = (
+            torch.full((heads, slots, width), 99, dtype=torch.int8) for width in (size, value_size)
+        )
         of_keys, of_values = (torch.full((heads, slots), math.nan) for _ in range(2))
         self.scales = of_keys, of_values
 
@@ -96,7 +98,13 @@ def test_attention(
     sizes = random.sample([16, 32, 48, 64, 80, 96, 128, 256, 576], 2)
     for size, groups in zip(sizes, random.sample([1, 2, 3, 4, 5, 6, 7, 8, 12], 2), strict=True):
         # One token, several, a whole prompt, the middle of one; keys of one span and of several.
-        shapes = [(1, random.randint(0, 300)), (3, 61), (70, 0), (random.randint(2, 40), random.randint(0, 150)), (1, 0)]
+        shapes = [
+            (1, random.randint(0, 300)),
+            (3, 61),
+            (70, 0),
+            (random.randint(2, 40), random.randint(0, 150)),
+            (1, 0),
+        ]
         shapes += [(1, SPAN_KEYS + random.randint(0, 700)), (2, SPAN_KEYS - 1)]
         random.shuffle(shapes)
         value_size = size if random.random() < 0.5 else random.choice([16, 32, 48, 128, 512])
@@ -144,7 +152,9 @@ def test_the_way_a_prompt_is_cut_changes_no_byte(kernels: NativeKernels, dtype: 
     for step in (1, 7, 16, 49):
         cut = RoundedCache(2, 50, 64, 80)
         cut.write(kernels, key, value, 0, step=step)
-        for one, other in zip((cut.keys, cut.values, *cut.scales), (whole.keys, whole.values, *whole.scales), strict=True):
+        for one, other in zip(
+            (cut.keys, cut.values, *cut.scales), (whole.keys, whole.values, *whole.scales), strict=True
+        ):
             assert torch.equal(one, other)
 
 
@@ -173,7 +183,9 @@ def test_what_is_no_number_reaches_the_tokens_that_see_it(kernels: NativeKernels
         slot = int(runs[0, 2]) + broken
         key[0, slot, 9] = math.nan
         cache.write(kernels, key[:, slot : slot + 1], value[:, slot : slot + 1], slot)
-        result = kernels.attend(torch.randn(2, 2, 32).to(dtype), cache.keys, cache.values, runs, 1.0, scales=cache.scales)
+        result = kernels.attend(
+            torch.randn(2, 2, 32).to(dtype), cache.keys, cache.values, runs, 1.0, scales=cache.scales
+        )
         assert result[0].isnan().all() and not result[1].isnan().any()
 
 
