@@ -103,7 +103,7 @@ class GenerationSettings(BaseModel):
     )
     cache_dtype: Literal["auto", "int8"] = Field(
         "auto",
-        description="type of the KV cache: auto, as the model computes; int8, on a CPU, for half the memory of bfloat16; "
+        description="type of the KV cache: auto, as the model computes; int8, on a CPU, half the memory of bfloat16; "
         "the log says if it does not apply",
     )
     max_shown_pixels: int = Field(

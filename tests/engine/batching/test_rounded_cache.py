@@ -1,4 +1,4 @@
-"""CACHE_DTYPE=int8 gives the tokens of `generate()` with an attention that rounds keys and values, however it is batched."""
+"""CACHE_DTYPE=int8: the tokens are those of `generate()` with an attention that rounds keys and values."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -28,7 +28,7 @@ from tests.engine.batching.vision_families import mixed_prompts, new_family
 from tests.engine.resuming import resumed
 from tis.engine.batching import draft_model
 from tis.engine.batching.batch_runner import BatchRunner
-from tis.engine.batching.choose_runner import ChosenRunner, choose_runner, prepare_draft
+from tis.engine.batching.choose_runner import ChosenRunner, choose_runner, prepare_draft, rounded_shape
 from tis.engine.batching.fused_layers import FusedFront, FusedLayers
 from tis.engine.batching.kv_cache import CacheShape, LayerCache, PagedCache
 from tis.engine.batching.limits import BatchLimits
@@ -323,6 +323,13 @@ def test_blocks_are_moved_with_their_scales(has_latents: bool) -> None:
 
 
 # --- where it does not apply ---
+
+
+def test_a_cache_on_another_device_keeps_its_type(caplog: pytest.LogCaptureFixture) -> None:
+    shape = CacheShape((LayerCache(2, 16, 16),), torch.float16, torch.device("cuda"))
+    assert rounded_shape(shape, BatchLimits(cache_dtype="int8")) is shape
+    assert "CACHE_DTYPE=int8 does not apply: the model is on cuda" in caplog.text
+    assert rounded_shape(replace(shape, device=torch.device("cpu")), BatchLimits()).has_8_bits is False
 
 
 def _bloom() -> Any:

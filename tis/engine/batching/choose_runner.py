@@ -242,7 +242,10 @@ def _batched(
             *(shape.device, weight_bytes, bytes_per_token, context_length, num_slots * shape.bytes_of_states)
         )
     size = CacheSize.of(shape, cache_tokens)
-    log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, ready.num_packed)
+    bits = " in 8 bits" if shape.has_8_bits else ""
+    log.info(
+        "batching with a cache of %d tokens%s; weights of %d layers packed", size.num_tokens, bits, ready.num_packed
+    )
     if not trial.continues:
         log.info("prompts are computed whole: in parts, this model computes something else")
     if shape.states:
@@ -317,7 +320,7 @@ def _prepare(
     if not any(one.adapts(EXPANSION) for one in adapters):
         stages.run(_COMPRESSING, lambda: compress_latents(model, is_rounded=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
-    rounded = _with_8_bits(shape, limits)
+    rounded = rounded_shape(shape, limits)
     # Whole layers in C know no adapters, and no pictures whose tokens see each other.
     if has_kernels and not tower.looks_ahead and not adapters:
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
@@ -340,7 +343,8 @@ def _prepare(
     return _PreparedBatch(rounded, of_batch, num_packed)
 
 
-def _with_8_bits(shape: CacheShape, limits: BatchLimits) -> CacheShape:
+def rounded_shape(shape: CacheShape, limits: BatchLimits) -> CacheShape:
+    """The cache that the settings ask for, as far as the model has one of this kind."""
     if limits.cache_dtype == "auto":
         return shape
     if shape.device.type != "cpu":
