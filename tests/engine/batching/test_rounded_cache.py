@@ -36,6 +36,8 @@ from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.scheduler import BlockCopy
 from tis.engine.batching.text_attention import cache_shape
 from tis.engine.batching.towers import ForwardTower
+from tis.engine.kernels.build import library_path
+from tis.engine.kernels.native import ISAS, load_kernels
 from tis.engine.kernels.native import native_kernels as loaded_kernels
 from tis.engine.request import Request
 
@@ -154,6 +156,22 @@ def test_whole_layers_read_it_in_one_call() -> None:
     mixture = new_model_of("Qwen3Moe", **FAMILIES["Qwen3Moe"][1])
     runner_for(mixture)
     assert any(isinstance(layer, FusedFront) for layer in mixture.model.layers)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("architecture", ["qwen3", "mistral_sliding"])
+def test_every_instruction_set_gives_the_same_tokens(
+    architecture: str, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        kernels = load_kernels(library_path(), isa)
+    except OSError as reason:
+        pytest.skip(str(reason))
+    monkeypatch.setattr("tis.engine.batching.choose_runner.native_kernels", lambda: kernels)
+    model = new_model(architecture)
+    prompts = [prompt(length, seed) for seed, length in enumerate(LENGTHS)]
+    expected = expected_of(model, prompts)
+    assert made(runner_for(model, tokens_per_step=20), requests_for(prompts)) == expected
 
 
 @BOTH_WAYS
