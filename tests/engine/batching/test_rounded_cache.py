@@ -333,10 +333,12 @@ def test_blocks_are_moved_with_their_scales(has_latents: bool) -> None:
     cache = PagedCache(CacheShape((layer,), torch.float32, torch.device("cpu"), has_8_bits=True), 8, 4)
     rows = torch.randn(1, 1, 32, 24)
     cache.write(0, torch.arange(32), rows, rows[..., :16])
-    [(key_scales, value_scales)] = cache.scales
-    before = [one.clone() for one in (cache.keys[0], cache.values[0], key_scales, value_scales)]  # type: ignore[misc]
+    [scales] = cache.scales
+    assert scales
+    tensors = (cache.keys[0], cache.values[0], *scales)
+    before = [one.clone() for one in tensors]
     cache.copy_blocks([BlockCopy([1, 2, 3], 2)])
-    for now, then in zip((cache.keys[0], cache.values[0], key_scales, value_scales), before, strict=True):
+    for now, then in zip(tensors, before, strict=True):
         assert torch.equal(now[:, 8:20], then[:, 4:16]) and torch.equal(now[:, :8], then[:, :8])
 
 

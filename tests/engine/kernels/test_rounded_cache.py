@@ -49,15 +49,16 @@ def written(
     """Returns the cache, the runs, and keys and values as they were before."""
     slots = sum(length + before + 7 for length, before in shapes)
     cache = RoundedCache(heads, slots, *sizes)
-    full = [torch.zeros(heads, slots, size, dtype=dtype) for size in sizes]
+    keys, values = (torch.zeros(heads, slots, size, dtype=dtype) for size in sizes)
     runs, begin, slot = [], 0, 0
     for length, before in shapes:
         runs.append([begin, length, slot, before])
-        for tensor in full:
-            tensor[:, slot : slot + before + length] = torch.randn(heads, before + length, tensor.shape[2])
-        cache.write(kernels, *(one[:, slot : slot + before + length] for one in full), first_slot=slot)
+        seen = slice(slot, slot + before + length)
+        for tensor in (keys, values):
+            tensor[:, seen] = torch.randn(heads, before + length, tensor.shape[2])
+        cache.write(kernels, keys[:, seen], values[:, seen], slot)
         begin, slot = begin + length, slot + before + length + random.randint(0, 7)
-    return cache, torch.tensor(runs), *full
+    return cache, torch.tensor(runs), keys, values
 
 
 def test_rows_are_rounded_as_torch_does(kernels: NativeKernels, dtype: Any) -> None:
@@ -112,7 +113,8 @@ def test_attention(
         query = torch.randn(int(table[-1, :2].sum()), 2 * groups, size).to(dtype).transpose(0, 1)
         sinks = 3 * torch.randn(2 * groups).to(dtype) if has_sinks else None
         rules = (size**-0.5, window, softcap, chunk, sinks)
-        exact, largest = plain_attention(query, *cache.wide, table, *rules)
+        keys, values = cache.wide
+        exact, largest = plain_attention(query, keys, values, table, *rules)
         result = kernels.attend(query, cache.keys, cache.values, table, *rules, scales=cache.scales)
         error = torch.full((len(result), 1, 1), 1e-5)
         if dtype is torch.bfloat16 and kernels.isa in ("avx512_bf16", "amx"):
@@ -127,7 +129,8 @@ def test_attention(
 def test_few_rows_of_any_number_share_a_key(kernels: NativeKernels, dtype: Any, groups: int, size: int) -> None:
     cache, table, *_ = written(kernels, [(1, 90)], 1, (size, 32), dtype)
     query = torch.randn(groups, 1, size).to(dtype)
-    exact, largest = plain_attention(query, *cache.wide, table, size**-0.5)
+    keys, values = cache.wide
+    exact, largest = plain_attention(query, keys, values, table, size**-0.5)
     result = kernels.attend(query, cache.keys, cache.values, table, size**-0.5, scales=cache.scales)
     assert_rounded(result, exact, of=largest)
 
