@@ -1,5 +1,6 @@
 """Translates the settings into the plain arguments of each part: limits, rules, models and stores."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,6 +51,8 @@ from tis.streaming.stores.store import Store
 if TYPE_CHECKING:
     from tis.marketplace.mail import Mailer
     from tis.marketplace.market import MarketRules
+
+log = logging.getLogger("tis.arguments")
 
 
 def catalogue_of(settings: Settings) -> list[CatalogueEntry]:
@@ -139,6 +142,7 @@ def loader_of(settings: Settings) -> Load:
             step_seconds=settings.step_seconds,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
+            cache_dtype=settings.cache_dtype,
             native_kernels=settings.kernels == "auto",
             prompt_lookup=settings.prompt_lookup == "on",
             vision_cache_bytes=settings.vision_cache_mb * 2**20,
@@ -148,6 +152,9 @@ def loader_of(settings: Settings) -> Load:
     served = [entry for entry in served_models_of(settings) if entry.base is None]  # adapters lie in their base
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
+        if settings.cache_dtype != "auto" and (entry.task != "chat" or entry.handler or is_echo(entry.repo)):
+            reason = "only chat models of this server have such a cache"
+            log.warning("CACHE_DTYPE=%s does not apply to %s: %s", settings.cache_dtype, entry.id, reason)
         if is_echo(entry.repo):
             return load_echo(entry.repo)
         batch = replace(

@@ -99,6 +99,8 @@ def choose_runner(
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
+        if limits.cache_dtype != "auto":
+            log.warning("CACHE_DTYPE=%s does not apply: the model is not computed in batches", limits.cache_dtype)
         if draft and BATCHES not in stages.left_out:
             raise LoadFailed(f"DRAFT_MODEL does not apply: this model cannot be batched: {tower}.")
         log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
@@ -240,7 +242,10 @@ def _batched(
             *(shape.device, weight_bytes, bytes_per_token, context_length, num_slots * shape.bytes_of_states)
         )
     size = CacheSize.of(shape, cache_tokens)
-    log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, ready.num_packed)
+    bits = " in 8 bits" if shape.has_8_bits else ""
+    log.info(
+        "batching with a cache of %d tokens%s; weights of %d layers packed", size.num_tokens, bits, ready.num_packed
+    )
     if not trial.continues:
         log.info("prompts are computed whole: in parts, this model computes something else")
     if shape.states:
@@ -315,6 +320,7 @@ def _prepare(
     if not any(one.adapts(EXPANSION) for one in adapters):
         stages.run(_COMPRESSING, lambda: compress_latents(model, is_rounded=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
+    rounded = rounded_shape(shape, limits)
     # Whole layers in C know no adapters, and no pictures whose tokens see each other.
     if has_kernels and not tower.looks_ahead and not adapters:
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
@@ -329,6 +335,22 @@ def _prepare(
     of_batch = kernels if kernels and kernels.takes(shape.dtype, *shape.head_sizes) else None
     is_rounded = num_rounded > 0 or shape.dtype.itemsize < 4
     with stages.guard(KERNELS if has_kernels else BATCHES):
-        if reason := trial.why_not(model, shape, of_batch, is_rounded=is_rounded):
+        reason = trial.why_not(model, shape, of_batch, is_rounded=is_rounded)
+        if not reason and rounded.has_8_bits:
+            reason = trial.why_not(model, rounded, of_batch, is_rounded=True)
+        if reason:
             raise ValueError(reason)
-    return _PreparedBatch(shape, of_batch, num_packed)
+    return _PreparedBatch(rounded, of_batch, num_packed)
+
+
+def rounded_shape(shape: CacheShape, limits: BatchLimits) -> CacheShape:
+    """The cache that the settings ask for, as far as the model has one of this kind."""
+    if limits.cache_dtype == "auto":
+        return shape
+    if shape.device.type != "cpu":
+        log.warning("CACHE_DTYPE=%s does not apply: the model is on %s", limits.cache_dtype, shape.device)
+    elif not shape.bytes_per_token:
+        log.warning("CACHE_DTYPE=%s does not apply: the model keeps no keys and values", limits.cache_dtype)
+    else:
+        return replace(shape, has_8_bits=True)
+    return shape
