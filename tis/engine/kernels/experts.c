@@ -118,20 +118,23 @@ static struct integer_product rounded_product_of(const struct experts *a, const 
                                .is_bfloat = a->call.type == BFLOAT16,
                                .bits = a->tokens >= MIN_ROWS_FOR_8_BITS ? 8 : 16,
                                .threads = a->call.threads,
-                               .level = a->integer_level};
+                               .level = a->integer_level,
+                               .group = weights->group,
+                               .order = weights->order};
 }
 
 /* The same with weights of 8 or 4 bits, of rows that are rounded. */
 static void multiply_rounded(const struct experts *a, const struct groups *g, const struct integer_product *all, int64_t *next) {
   const int64_t width = integer_width(all->level), blocks = (all->outputs + width - 1) / width, padded = blocks * width;
   const int64_t row_bytes = integer_row_bytes(all), block_bytes = integer_block_bytes(all);
+  const int64_t scales = all->group ? (all->inputs + all->group - 1) / all->group * padded : padded;
   struct integer_product product = *all;
   for (;;) {
     const int64_t unit = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
     if (unit >= g->count * blocks) return;
     const struct group *group = g->groups + unit / blocks;
     product.weights = (const char *)all->weights + group->expert * blocks * block_bytes;
-    product.scales = all->scales + group->expert * padded;
+    product.scales = all->scales + group->expert * scales;
     product.sums = all->sums ? all->sums + group->expert * padded : NULL;
     product.bias = all->bias ? all->bias + group->expert * padded : NULL;
     product.integers = all->integers + group->begin * row_bytes;

@@ -12,7 +12,7 @@ from tis.engine.kernels.integer_product import WeightBits, integers_of_row, prod
 from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of, is_bfloat16
 
-_EXPERTS = Struct("@32q")  # `struct experts` of experts.c
+_EXPERTS = Struct("@36q")  # `struct experts` of experts.c
 _UP, _DOWN = 1, 2
 # Products of a step for which a second thread is worth the waking.
 _MIN_FOR_THREADS = 262_144
