@@ -40,7 +40,7 @@ def weights_of(seed: int = 1, rows: int = ROWS) -> Any:
 
 def tensor_of(raw: Any, kind: Kind) -> BlockTensor:
     assert KERNELS is not None
-    return BlockTensor([BlockRows(torch.from_numpy(raw), int(kind))], torch.float32, GgufKernels(KERNELS))
+    return BlockTensor([BlockRows(torch.from_numpy(raw), int(kind), GgufKernels(KERNELS))], torch.float32)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

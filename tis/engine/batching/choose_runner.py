@@ -311,7 +311,8 @@ def _prepare(
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     elif kernels:
         num_rounded = stages.run(_ROUNDING, lambda: pack_blocks(model, kernels))
-    unfold_blocks(model)
+    else:
+        unfold_blocks(model)
     if not any(one.adapts(EXPANSION) for one in adapters):
         stages.run(_COMPRESSING, lambda: compress_latents(model, is_rounded=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
@@ -323,6 +324,7 @@ def _prepare(
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
     num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
+    unfold_blocks(model)  # what no product has taken
     if adapters:
         num_adapted = adapt_layers(model, adapters, kernels)
         log.info("%d LoRA adapters beside %d layers", len(adapters), num_adapted)

@@ -14,7 +14,7 @@ _FOUR = 4  # inputs that are multiplied at once
 
 
 class GroupedProduct(IntegerProduct):
-    """`parts` are outputs behind one another, of which `may_be_grouped` is true. Rows have 8 bits, as in `Int4Product`."""
+    """`parts` are outputs behind one another, and `may_be_grouped`. Rows have 8 bits, as in `Int4Product`."""
 
     def __init__(self, parts: Sequence[GroupedRows], bias: Any | None, kernels: NativeKernels) -> None:
         first = parts[0]

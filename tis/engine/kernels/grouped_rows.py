@@ -16,7 +16,7 @@ class GroupedRows:
     layer it is.
     """
 
-    # uint8 [outputs, half of the inputs], the first of two in the low four bits; or numbers of 8 bits [outputs, inputs].
+    # uint8 [outputs, half of the inputs], the first of two in the low four bits; or of 8 bits [outputs, inputs].
     numbers: Any
     scales: Any  # float32 [outputs, groups]
     group: int

@@ -79,15 +79,16 @@ class Int8Product(IntegerProduct):
         self.blocks = torch.zeros(self._num_blocks, self._groups, self._width, _FOUR, dtype=torch.int8)
         self.sums = torch.zeros(self._num_blocks * self._width, dtype=torch.int32)
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
-            self._pack(floats_of(weight[begin : begin + _ROWS_PACKED_AT_ONCE]), begin)
+            some = weight[begin : begin + _ROWS_PACKED_AT_ONCE]
+            kept = some.integers_of_outputs() if hasattr(some, "integers_of_outputs") else None
+            self._pack(*(kept or _rounded(floats_of(some))), begin)
 
-    def _pack(self, weight: Any, begin: int) -> None:
-        end = begin + len(weight)
-        scales = scales_of(weight)
-        integers = torch.zeros(-(-len(weight) // self._width) * self._width, self._groups * _FOUR, dtype=torch.int8)
-        integers[: len(weight), : self.inputs] = (weight / scales[:, None]).round()
+    def _pack(self, rounded: Any, scales: Any, begin: int) -> None:
+        end = begin + len(rounded)
+        integers = torch.zeros(-(-len(rounded) // self._width) * self._width, self._groups * _FOUR, dtype=torch.int8)
+        integers[: len(rounded), : self.inputs] = rounded
         self.scales[begin:end] = scales
-        self.sums[begin:end] = integers[: len(weight)].sum(1, dtype=torch.int32)
+        self.sums[begin:end] = integers[: len(rounded)].sum(1, dtype=torch.int32)
         blocks = integers.view(-1, self._width, self._groups, _FOUR).transpose(1, 2)
         self.blocks[begin // self._width : begin // self._width + len(blocks)] = blocks
 
@@ -152,6 +153,11 @@ def floats_of(weight: Any) -> Any:
 def scales_of(weight: Any) -> Any:
     """Of each row of float32 weights, so that its largest is 127."""
     return (weight.abs().amax(1) / 127).clamp(min=1e-12)
+
+
+def _rounded(weight: Any) -> tuple[Any, Any]:
+    scales = scales_of(weight)
+    return (weight / scales[:, None]).round(), scales
 
 
 def integers_of_row(inputs: int) -> int:

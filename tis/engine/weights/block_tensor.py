@@ -1,7 +1,8 @@
-"""The weights of a GGUF file as a tensor that has its numbers only while something is computed with them.
+"""Weights that a file has in blocks, as a tensor that has numbers only while something is computed with them.
 
 A model is prepared by comparing modules, merging matrices and packing them (decision 0083). With these in place of its
 parameters, none of that needs the model in floats: rows and merged matrices stay blocks, which lie in the mapped file.
+Blocks are those of GGUF (`BlockRows`), or of GPTQ, AWQ, compressed-tensors and FP8 (`GroupedRows`).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,8 @@ from typing import Any
 import torch
 
 from tis.engine.kernels.gguf_blocks import GgufKernels, inputs_of
-from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES
+from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, name_of
+from tis.engine.kernels.grouped_rows import GroupedRows, may_be_grouped
 
 _aten = torch.ops.aten
 _NUMBERS_AT_ONCE = 2**20
@@ -21,65 +23,105 @@ _NUMBERS_AT_ONCE = 2**20
 @dataclass(frozen=True, slots=True)
 class BlockRows:
     blocks: Any  # uint8 [rows, bytes of a row]
-    kind: int  # by the number of ggml
+    ggml_type: int
+    kernels: GgufKernels
+
+    def __len__(self) -> int:
+        return len(self.blocks)
 
     def __getitem__(self, rows: Any) -> "BlockRows":
-        return BlockRows(self.blocks[rows], self.kind)
+        return BlockRows(self.blocks[rows], self.ggml_type, self.kernels)
+
+    @property
+    def inputs(self) -> int:
+        return inputs_of(self.blocks, self.ggml_type)
+
+    @property
+    def kind(self) -> str:
+        return name_of(self.ggml_type)
+
+    @property
+    def has_four_bits(self) -> bool:
+        return self.ggml_type in FOUR_BIT_TYPES
+
+    def floats(self) -> Any:
+        return self.kernels.floats(self.blocks, self.ggml_type)
+
+
+Rows = BlockRows | GroupedRows
 
 
 class BlockTensor(torch.Tensor):  # type: ignore[misc]
     """[outputs, inputs]. What it has no other way for is computed with its numbers, which are forgotten then."""
 
-    parts: Sequence[BlockRows]
-    kernels: GgufKernels
+    parts: Sequence[Rows]
 
     @staticmethod
-    def __new__(cls, parts: Sequence[BlockRows], dtype: Any, kernels: GgufKernels) -> "BlockTensor":
-        shape = (sum(len(part.blocks) for part in parts), inputs_of(parts[0].blocks, parts[0].kind))
+    def __new__(cls, parts: Sequence[Rows], dtype: Any) -> "BlockTensor":
+        shape = (sum(len(part) for part in parts), parts[0].inputs)
         with torch.inference_mode(False):  # else it could not be a view of one that was made outside of that mode
             new: BlockTensor = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device="cpu")
-        new.parts, new.kernels = parts, kernels
+        new.parts = parts
         return new
 
-    def __init__(self, parts: Sequence[BlockRows], dtype: Any, kernels: GgufKernels) -> None:
+    def __init__(self, parts: Sequence[Rows], dtype: Any) -> None:
         super().__init__()
 
     def __repr__(self, **options: Any) -> str:
         return f"BlockTensor({tuple(self.shape)}, kinds {sorted(self.kinds)}, {self.dtype})"
 
     @property
-    def kinds(self) -> set[int]:
+    def kinds(self) -> set[str]:
         return {part.kind for part in self.parts}
 
     @property
     def has_four_bits(self) -> bool:
-        return self.kinds <= FOUR_BIT_TYPES
+        """Whether a native product keeps its numbers of 4 bits."""
+        return all(isinstance(part, BlockRows) and part.has_four_bits for part in self.parts) or self.keeps_scales
+
+    @property
+    def keeps_scales(self) -> bool:
+        """Whether a `GroupedProduct` is these weights without another rounding."""
+        return may_be_grouped(self.parts)
+
+    @property
+    def has_floats(self) -> bool:
+        """Of 8 bits."""
+        return any(isinstance(part, GroupedRows) and part.numbers.dtype.is_floating_point for part in self.parts)
 
     def numbers(self, dtype: Any = None) -> Any:
         """As a plain tensor."""
         with torch.inference_mode(False):  # as above: views of it are views of this tensor
-            parts = [self.kernels.floats(part.blocks, part.kind) for part in self.parts]
+            parts = [part.floats() for part in self.parts]
             return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(dtype or self.dtype)
 
     def pack_int4(self, out: Any, scales: Any, width: int) -> bool:
         """Puts numbers of 4 bits into blocks of `Int4Product`, which are zero before, and again if they do not fit."""
-        if not self.has_four_bits:
-            return False
         first = num_left_out = 0
         for part in self.parts:
-            num_left_out += self.kernels.pack_int4(part.blocks, part.kind, out, scales, first, width)
-            first += len(part.blocks)
+            if not isinstance(part, BlockRows) or not part.has_four_bits:
+                return False
+            num_left_out += part.kernels.pack_int4(part.blocks, part.ggml_type, out, scales, first, width)
+            first += len(part)
         if num_left_out:
             out.zero_()
         return not num_left_out
 
-    def with_parts(self, parts: Sequence[BlockRows], dtype: Any = None) -> "BlockTensor":
-        return BlockTensor(parts, dtype or self.dtype, self.kernels)
+    def integers_of_outputs(self) -> tuple[Any, Any] | None:
+        """int8 [outputs, inputs], and a scale of each output, if that is what these weights are."""
+        parts = [isinstance(part, GroupedRows) and part.integers_of_outputs() for part in self.parts]
+        if not all(parts):
+            return None
+        integers, scales = zip(*parts, strict=True)
+        return torch.cat(integers), torch.cat(scales)
 
-    def rows(self, begin: int, end: int) -> list[BlockRows]:
+    def with_parts(self, parts: Sequence[Rows], dtype: Any = None) -> "BlockTensor":
+        return BlockTensor(parts, dtype or self.dtype)
+
+    def rows(self, begin: int, end: int) -> list[Rows]:
         found, at = [], 0
         for part in self.parts:
-            size = len(part.blocks)
+            size = len(part)
             if begin < at + size and end > at:
                 found.append(part[max(0, begin - at) : end - at])
             at += size

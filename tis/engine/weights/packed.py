@@ -67,11 +67,16 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
 
 
 def pack_blocks(model: Any, kernels: NativeKernels) -> int:
-    """Packs what a GGUF file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
+    """Packs what a file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
 
-    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. Experts are in floats already.
+    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. Experts are in floats already, and
+    FP8 is left for `pack_weights`.
     """
-    places = [place for place in _linears_of(model) if block_weight_of(place[2]) is not None]
+    places = [
+        place
+        for place in _linears_of(model)
+        if (weight := block_weight_of(place[2])) is not None and not weight.has_floats
+    ]
     if not places or _why_not(model, places):
         return 0
     number = _pack_integers(
@@ -113,7 +118,8 @@ def _pack_integers(
 
     def rounded(linear: Any) -> Any:
         is_router = linear.out_features * _MIN_INPUTS_PER_OUTPUT_OF_ROUTERS <= linear.in_features
-        has_8 = id(linear) == head or is_router or not has_4_bits(linear)
+        may_have_4 = not (id(linear) == head or is_router) or getattr(linear.weight, "keeps_scales", False)
+        has_8 = not may_have_4 or not has_4_bits(linear)
         return (Int8Linear if has_8 else Int4Linear)(linear, kernels)
 
     number = _replace(places, rounded)
