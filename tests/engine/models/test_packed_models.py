@@ -102,3 +102,17 @@ def test_answers_are_those_of_the_numbers_in_the_file(
     most, is_same = farthest(loaded, meant, tokenizer.encode(TEXT))
     print("XX", name, most, is_same, [r.message for r in caplog.records])
     assert 0
+
+
+MOE = {"norm_topk_prob": True, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256}
+
+
+@pytest.mark.parametrize("name", ["gptq", "gptq in the order of activations", "compressed with zeros", "w8a8", "gptq of 8 bits", "fp8"])
+def test_experts(name: str, tokenizer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "tis.engine")
+    model = tiny_model(transformers, "Qwen3Moe", len(tokenizer), **MOE)
+    meant = write_packed(tmp_path / "model", model, PACKINGS[name])
+    loaded = load(tmp_path / "model")
+    most, is_same = farthest(loaded, meant, tokenizer.encode(TEXT))
+    print("XX", name, most, is_same, 8 * loaded.footprint.weight_bytes / model.num_parameters(), [r.message for r in caplog.records])
+    assert 0

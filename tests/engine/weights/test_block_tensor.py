@@ -9,11 +9,11 @@ from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize
 
 from tests.engine.gguf_files import quantised
-from tis.engine.kernels.gguf_blocks import GgufKernels
+from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF
 from tis.engine.kernels.integer_product import Int4Product, Int8Product
 from tis.engine.kernels.native import native_kernels
-from tis.engine.weights.block_tensor import BlockRows, BlockTensor, unfold_blocks
+from tis.engine.weights.block_tensor import BlockTensor, unfold_blocks
 
 KERNELS = native_kernels()
 pytestmark = pytest.mark.skipif(KERNELS is None or KERNELS.isa == "scalar", reason="blocks stay where kernels are")

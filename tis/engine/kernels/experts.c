@@ -123,6 +123,17 @@ static struct integer_product rounded_product_of(const struct experts *a, const 
                                .order = weights->order};
 }
 
+/* The rows of one thread. Each expert may have its inputs in an order of its own. */
+static void round_rows(const struct groups *g, const struct integer_product *all, struct share mine) {
+  struct integer_product product = *all;
+  for (int64_t number = 0; number < g->count; number++) {
+    const struct group *group = g->groups + number;
+    const int64_t begin = group->begin > mine.begin ? group->begin : mine.begin, end = group->begin + group->rows;
+    if (all->order) product.order = all->order + group->expert * all->inputs;
+    for (int64_t row = begin; row < end && row < mine.end; row++) integer_round_row(&product, row);
+  }
+}
+
 /* The same with weights of 8 or 4 bits, of rows that are rounded. */
 static void multiply_rounded(const struct experts *a, const struct groups *g, const struct integer_product *all, int64_t *next) {
   const int64_t width = integer_width(all->level), blocks = (all->outputs + width - 1) / width, padded = blocks * width;
@@ -155,7 +166,7 @@ static void compute_up(const struct experts *a, const struct groups *g, int64_t 
     memcpy((char *)a->rows + row * bytes, (const char *)a->x + g->tokens[row] * a->x_stride * item, bytes);
   if (a->integer_level) {
     const struct integer_product product = rounded_product_of(a, g, a->rows, a->hidden, &a->gate_up, a->up, a->up_width);
-    for (int64_t row = mine.begin; row < mine.end; row++) integer_round_row(&product, row);
+    round_rows(g, &product, mine);
     WAIT_FOR_ALL
     multiply_rounded(a, g, &product, next);
     WAIT_FOR_ALL
@@ -177,7 +188,7 @@ static void compute_down(const struct experts *a, const struct groups *g, int64_
   if (a->integer_level) {
     const struct share mine = share_of(g->rows);
     const struct integer_product product = rounded_product_of(a, g, a->inner_rows, a->inner, &a->down, a->rows, a->hidden);
-    for (int64_t row = mine.begin; row < mine.end; row++) integer_round_row(&product, row);
+    round_rows(g, &product, mine);
     WAIT_FOR_ALL
     multiply_rounded(a, g, &product, next);
   } else {

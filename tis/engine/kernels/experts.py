@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.integer_product import WeightBits, integers_of_row, product_of
+from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.integer_product import WeightBits, integers_of_row
 from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of, is_bfloat16
 
@@ -133,15 +134,16 @@ def _packed(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: b
 
 def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> tuple[PackedWeights, int]:
     """The same as integers, and how they are multiplied."""
-    level = 0
+    level = group = 0
     stacks: dict[str, Any] = {}
     for expert, weight in enumerate(matrix):
         product = product_of(weight, None if bias is None else bias[expert], kernels, bits)
-        level = product.level
-        for name in ("blocks", "bias", "scales", "sums"):
+        level, group = product.level, product.group
+        for name in ("blocks", "bias", "scales", "sums", "order"):
             if (tensor := getattr(product, name)) is not None:
                 stacks.setdefault(name, tensor.new_empty((len(matrix), *tensor.shape)))[expert] = tensor
-    return PackedWeights(stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums"), level), level
+    tensors = (stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums"))
+    return PackedWeights(*tensors, level, group, stacks.get("order")), level
 
 
 def _stacked(number: int, tensors: Iterable[Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from tis.engine.kernels.grouped_rows import SMALLEST_GROUP, GroupedRows
-from tis.engine.kernels.integer_product import IntegerProduct, level_of
+from tis.engine.kernels.integer_product import Int4Product, Int8Product, IntegerProduct, WeightBits, level_of
 from tis.engine.kernels.native import NativeKernels
 
 _ROWS_PACKED_AT_ONCE = 1024
@@ -67,6 +67,15 @@ class GroupedProduct(IntegerProduct):
         if self.order is None:
             return weights
         return torch.empty(self.outputs, self.inputs).index_copy_(1, self.order.long(), weights)
+
+
+def product_of(weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> IntegerProduct:
+    """Weights that have scales of their own keep them."""
+    if bits == 8:
+        return Int8Product(weight, bias, kernels)
+    if getattr(weight, "keeps_scales", False):
+        return GroupedProduct(weight.parts, bias, kernels)
+    return Int4Product(weight, bias, kernels)
 
 
 def _zeros_of(rows: GroupedRows) -> Any:

@@ -171,10 +171,6 @@ def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int
     return all(0 < number <= _MAX_INPUTS[bits] for number in inputs)
 
 
-def product_of(weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> IntegerProduct:
-    return (Int8Product if bits == 8 else Int4Product)(weight, bias, kernels)
-
-
 def level_of(kernels: NativeKernels, bits: WeightBits) -> int:
     function = kernels.library.tis_integer_level
     function.argtypes, function.restype = [ctypes.c_int64], ctypes.c_int64

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from tis.engine.errors import LoadFailed
-from tis.engine.kernels.gguf_blocks import GgufKernels
+from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import BF16, F16, F32, FLOAT_TYPES, FOUR_BIT_TYPES, name_of
 from tis.engine.kernels.integer_product import takes_integers
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.gguf_file import GgufHeader, GgufTensor
 from tis.engine.models.load_progress import StoredTensor
-from tis.engine.weights.block_tensor import BlockRows, BlockTensor
+from tis.engine.weights.block_tensor import BlockTensor
 
 log = logging.getLogger("tis.engine")
 

@@ -6,46 +6,16 @@ Blocks are those of GGUF (`BlockRows`), or of GPTQ, AWQ, compressed-tensors and 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import torch
 
-from tis.engine.kernels.gguf_blocks import GgufKernels, inputs_of
-from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, name_of
+from tis.engine.kernels.gguf_blocks import BlockRows
 from tis.engine.kernels.grouped_rows import GroupedRows, may_be_grouped
 
 _aten = torch.ops.aten
 _NUMBERS_AT_ONCE = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class BlockRows:
-    blocks: Any  # uint8 [rows, bytes of a row]
-    ggml_type: int
-    kernels: GgufKernels
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def __getitem__(self, rows: Any) -> "BlockRows":
-        return BlockRows(self.blocks[rows], self.ggml_type, self.kernels)
-
-    @property
-    def inputs(self) -> int:
-        return inputs_of(self.blocks, self.ggml_type)
-
-    @property
-    def kind(self) -> str:
-        return name_of(self.ggml_type)
-
-    @property
-    def has_four_bits(self) -> bool:
-        return self.ggml_type in FOUR_BIT_TYPES
-
-    def floats(self) -> Any:
-        return self.kernels.floats(self.blocks, self.ggml_type)
 
 
 Rows = BlockRows | GroupedRows
@@ -143,8 +113,51 @@ class BlockTensor(torch.Tensor):  # type: ignore[misc]
         return func(*(_plain(one) for one in args), **{name: _plain(one) for name, one in kwargs.items()})
 
 
+class BlockStack(torch.Tensor):  # type: ignore[misc]
+    """[experts, outputs, inputs], of a `BlockTensor` for each."""
+
+    experts: Sequence[BlockTensor]
+
+    @staticmethod
+    def __new__(cls, experts: Sequence[BlockTensor]) -> "BlockStack":
+        shape = (len(experts), *experts[0].shape)
+        with torch.inference_mode(False):
+            new: BlockStack = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=experts[0].dtype, device="cpu")
+        new.experts = experts
+        return new
+
+    def __init__(self, experts: Sequence[BlockTensor]) -> None:
+        super().__init__()
+
+    def __repr__(self, **options: Any) -> str:
+        return f"BlockStack({tuple(self.shape)}, {self.dtype})"
+
+    @property
+    def keeps_scales(self) -> bool:
+        """Whether those of all experts are alike."""
+        kinds = {(one.parts[0].kind, getattr(one.parts[0], "order", None) is None) for one in self.experts}
+        return len(kinds) == 1 and all(one.keeps_scales for one in self.experts)
+
+    @property
+    def has_floats(self) -> bool:
+        return any(one.has_floats for one in self.experts)
+
+    def numbers(self) -> Any:
+        with torch.inference_mode(False):
+            return torch.stack([one.numbers() for one in self.experts])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if (way := _WAYS_OF_STACKS.get(func)) and (result := way(*args, **kwargs)) is not NotImplemented:
+            return result
+        return func(*(_plain(one) for one in args), **{name: _plain(one) for name, one in kwargs.items()})
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, BlockTensor):
+    if isinstance(value, BlockTensor | BlockStack):
         return value.numbers()
     return type(value)(_plain(one) for one in value) if isinstance(value, list | tuple) else value
 
@@ -203,6 +216,45 @@ def _embedding(tensor: Any, indices: Any, *options: Any) -> Any:
     return rows.view(*indices.shape, tensor.shape[1])
 
 
+# In inference mode these arrive whole.
+_ARRIVE_WHOLE = {one: one.decompose for one in (_aten.to.dtype, _aten.to.device, _aten.to.dtype_layout, _aten.to.other)}
+
+
+def _stack(tensors: Sequence[Any], dim: int = 0) -> Any:
+    first = tensors[0]
+    is_alike = all(
+        isinstance(one, BlockTensor) and (one.shape, one.dtype) == (first.shape, first.dtype) for one in tensors
+    )
+    return BlockStack(list(tensors)) if dim == 0 and is_alike else NotImplemented
+
+
+def _same_stack(stack: BlockStack, *shape: Any) -> Any:
+    return BlockStack(stack.experts)
+
+
+def _expert(stack: BlockStack, dim: int, index: int) -> Any:
+    return _same(stack.experts[index]) if dim == 0 else NotImplemented
+
+
+def _experts(stack: BlockStack, dim: int = 0) -> Any:
+    return [_same(one) for one in stack.experts] if dim == 0 else NotImplemented
+
+
+def _cat_experts(stacks: Sequence[Any], dim: int = 0) -> Any:
+    """Outputs behind outputs, of each expert."""
+    if dim != 1 or not all(isinstance(one, BlockStack) and len(one) == len(stacks[0]) for one in stacks):
+        return NotImplemented
+    both = [_cat(of_expert) for of_expert in zip(*(one.experts for one in stacks), strict=True)]
+    return NotImplemented if any(one is NotImplemented for one in both) else BlockStack(both)
+
+
+def _to_stack(stack: BlockStack, **options: Any) -> Any:
+    moved = [_to(one, **options) for one in stack.experts]
+    if all(isinstance(one, BlockTensor) for one in moved):
+        return BlockStack(moved)
+    return NotImplemented if any(one is NotImplemented for one in moved) else torch.stack(moved)
+
+
 _WAYS: dict[Any, Callable[..., Any]] = {
     _aten.detach.default: _same,
     _aten.alias.default: _same,
@@ -211,8 +263,17 @@ _WAYS: dict[Any, Callable[..., Any]] = {
     _aten._to_copy.default: _to,
     _aten.new_zeros.default: _zeros,
     _aten.embedding.default: _embedding,
-    # In inference mode these arrive whole.
-    **{one: one.decompose for one in (_aten.to.dtype, _aten.to.device, _aten.to.dtype_layout, _aten.to.other)},
+    _aten.stack.default: _stack,
+    **_ARRIVE_WHOLE,
+}
+_WAYS_OF_STACKS: dict[Any, Callable[..., Any]] = {
+    _aten.detach.default: _same_stack,
+    _aten.alias.default: _same_stack,
+    _aten.select.int: _expert,
+    _aten.unbind.int: _experts,
+    _aten.cat.default: _cat_experts,
+    _aten._to_copy.default: _to_stack,
+    **_ARRIVE_WHOLE,
 }
 
 
@@ -222,17 +283,13 @@ def block_weight_of(module: Any) -> BlockTensor | None:
     return weight if isinstance(weight, BlockTensor) else None
 
 
-def has_blocks(model: Any) -> bool:
-    return any(isinstance(one, BlockTensor) for one in model.parameters())
-
-
 def unfold_blocks(model: Any) -> int:
     """Makes plain weights of what is left in blocks, one by one. Returns how many they were."""
     found = [
         (module, name, parameter)
         for module in model.modules()
         for name, parameter in module._parameters.items()
-        if isinstance(parameter, BlockTensor)
+        if isinstance(parameter, BlockTensor | BlockStack)
     ]
     made: dict[int, Any] = {}  # tied weights stay one
     for module, name, parameter in found:
