@@ -1,13 +1,13 @@
 """Writes tiny models as GPTQ, AWQ, compressed-tensors and FP8 do, with packing code of its own.
 
-`scripts/check_packed_models.py` in the decision says how it was compared with the libraries themselves.
+Decision 0123 says with which libraries its tensors were compared.
 """
 
 import copy
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ class Packing:
     write: Write
     bits: int
     is_exact: bool = True  # on a CPU with kernels: numbers and scales stay as they are
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 def rounded(weight: Any, bits: int, group: int, *, symmetric: bool, order: Any | None = None) -> tuple[Any, ...]:
@@ -152,7 +151,7 @@ def compressed_integers(bits: int = 4, group: int = 128, *, symmetric: bool = Tr
     strategy = {"strategy": "channel"} if group < 1 else {"strategy": "group", "group_size": group}
     kind = {"num_bits": bits, "type": "int", "symmetric": symmetric, **strategy}
     config = _compressed("pack-quantized", {**kind, "actorder": "group" if act_order else None})
-    return Packing(config, write, bits, is_exact=bits == 4 or group < 1)
+    return Packing(config, write, bits, is_exact=bits == 4 or (group < 1 and symmetric))
 
 
 def compressed_bytes(*, symmetric: bool = True) -> Packing:
@@ -256,12 +255,10 @@ def write_packed(
     **config: Any,
 ) -> Any:
     """Returns the model with the numbers of the file. `change`: of the tensors before they are written."""
-    folder.mkdir(exist_ok=True)
-    plain, tensors = copy.deepcopy(model), {}
+    folder.mkdir(exist_ok=True, parents=True)
+    plain, tensors = copy.deepcopy(model), dict[str, Any]()
     for name, weight in plain.state_dict().items():
-        matrices = {name: weight}
-        if weight.ndim == 3:  # experts, which a file has one by one
-            matrices = of_experts(name, weight)
+        matrices = of_experts(name, weight) if weight.ndim == 3 else {name: weight}
         for matrix_name, matrix in matrices.items():
             if not packed(matrix_name):
                 tensors[matrix_name] = matrix.to(getattr(torch, dtype))
@@ -283,7 +280,7 @@ def write_packed(
 
 
 def of_experts(name: str, weight: Any) -> dict[str, Any]:
-    """Views of the matrices, by the names that files have for them."""
+    """Views of matrices that lie behind one another in a model, and one by one in a file."""
     stem, _, kind = name.rpartition(".")
     parts = weight.chunk(2, 1) if kind == "gate_up_proj" else (weight,)
     names = ("gate_proj", "up_proj") if kind == "gate_up_proj" else (kind,)

@@ -66,7 +66,7 @@ class NativeExperts:
     @property
     def num_bytes(self) -> int:
         """Of the matrices."""
-        return int(self._gate_up.blocks.nbytes + self._down.blocks.nbytes)
+        return self._gate_up.num_bytes + self._down.num_bytes
 
     def __call__(self, x: Any, chosen: Any, shares: Any) -> Any:
         """x [tokens, hidden], chosen and shares [tokens, number]. An expert that is `num_experts` adds nothing."""

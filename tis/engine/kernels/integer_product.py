@@ -81,7 +81,8 @@ class Int8Product(IntegerProduct):
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
             some = weight[begin : begin + _ROWS_PACKED_AT_ONCE]
             kept = some.integers_of_outputs() if hasattr(some, "integers_of_outputs") else None
-            self._pack(*(kept or _rounded(floats_of(some))), begin)
+            integers, scales = kept or _rounded(floats_of(some))
+            self._pack(integers, scales, begin)
 
     def _pack(self, rounded: Any, scales: Any, begin: int) -> None:
         end = begin + len(rounded)

@@ -107,7 +107,7 @@ class PackedLayer:
     @property
     def num_bytes(self) -> int:
         """Of the matrices."""
-        return sum(int(product.blocks.nbytes) for product in self._products)
+        return sum(product.num_bytes for product in self._products)
 
     def is_like(self, other: "PackedLayer") -> bool:
         """Whether one native call computes both."""

@@ -73,6 +73,10 @@ class PackedWeights:
     group: int = 0
     order: Any | None = None
 
+    @property
+    def num_bytes(self) -> int:
+        return sum(int(one.nbytes) for one in (self.blocks, self.scales) if one is not None)
+
     def fields(self) -> tuple[int, ...]:
         tensors = (self.blocks, self.bias, self.scales, self.sums)
         kind = self.integer_level or TYPES[self.blocks.dtype]

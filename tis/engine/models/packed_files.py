@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from tis.engine.errors import LoadFailed
+from tis.engine.kernels.grouped_rows import SMALLEST_GROUP
 from tis.engine.kernels.integer_product import takes_integers
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.load_progress import StoredTensor
@@ -42,8 +43,7 @@ class PackedFiles:
     def read(
         self, model_class: Any, wanted_dtype: str, *, may_stay_packed: bool, trust_remote_code: bool, **options: Any
     ) -> Any:
-        native = native_kernels() if may_stay_packed else None
-        stays = takes_integers(native, 8, 1) and takes_integers(native, 4, 1)
+        stays = may_stay_packed and has_kernels_for_packed()
         with torch.device("meta"):
             empty = model_class.from_config(self._config, trust_remote_code=trust_remote_code)
         self._require_fit({name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()})
@@ -66,6 +66,12 @@ class PackedFiles:
         self._require_complete(info)
         self._adopt_generation_config(model)
         return model
+
+    def num_bytes(self, *, stays: bool, bytes_of_plain: int) -> int:
+        """In memory, once it is loaded. `bytes_of_plain`: of a weight that has become a plain one."""
+        packed = {f"{layer}.{part}" for layer in self._layers for part in self._of_layer(layer)}
+        others = sum(one.num_bytes for name, one in self._saved.items() if name not in packed)
+        return others + sum(_bytes_of(one, bytes_of_plain, stays=stays) for one in self._layers.values())
 
     def _described(self) -> dict[str, Described]:
         found: dict[str, Described] = {}
@@ -154,6 +160,11 @@ class PackedFiles:
         log.info("%s, %s: %s", self._folder.name, self._form.name, "; ".join(told))
 
 
+def has_kernels_for_packed() -> bool:
+    native = native_kernels()
+    return takes_integers(native, 8, 1) and takes_integers(native, 4, 1)
+
+
 def _kind_of(layer: Described, dtype: Any, *, stays: bool) -> str:
     groups = "outputs" if layer.group == layer.inputs else f"groups of {layer.group}"
     plain = str(dtype).removeprefix("torch.")
@@ -162,11 +173,24 @@ def _kind_of(layer: Described, dtype: Any, *, stays: bool) -> str:
     kind = f"of {layer.bits} bits with scales of {groups}"
     if not stays:
         return f"{kind} become {plain}, one at a time: packed weights are for a CPU with the native kernels"
-    if layer.bits == 4 and (layer.group % 32 == 0 or layer.group == layer.inputs):
+    if layer.bits == 4 and _keeps_scales(layer):
         return f"{kind} stay as they are"
     if layer.bits == 8 and layer.group == layer.inputs:
         return f"{kind} stay as they are where their zero is 0"
     return f"{kind} are rounded to 8 bits with a scale for each output"
+
+
+def _bytes_of(layer: Described, bytes_of_plain: int, *, stays: bool) -> int:
+    number = layer.outputs * layer.inputs
+    if layer.is_float or not stays:
+        return number * bytes_of_plain
+    if layer.bits == 8 or not _keeps_scales(layer):
+        return number
+    return number // 2 + number // 32 + 4 * -(-number // layer.group)  # zeros of each 32, and scales
+
+
+def _keeps_scales(layer: Described) -> bool:
+    return layer.group % SMALLEST_GROUP == 0 or layer.group == layer.inputs
 
 
 def is_read_here(folder: Path, form: PackedFormat) -> bool:

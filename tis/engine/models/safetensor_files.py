@@ -1,12 +1,14 @@
 """The tensors of a repository by name: their shapes at once, their numbers when they are asked for."""
 
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from tis.engine.errors import LoadFailed
 from tis.engine.models.description import read_object
 
+_BITS = {"F64": 64, "I64": 64, "F16": 16, "BF16": 16, "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8}
 _INDEX = "model.safetensors.index.json"
 
 
@@ -16,6 +18,7 @@ class SavedTensor:
     dtype: str  # as safetensors calls it
     numbers: tuple[int, ...] = ()  # of two integers, as a shape that is saved beside a matrix
     file: str = ""
+    num_bytes: int = 0
 
 
 class SafetensorFiles:
@@ -36,12 +39,14 @@ class SafetensorFiles:
         from safetensors import SafetensorError, safe_open
 
         try:
-            handle = self._handles[path.name] = safe_open(path, framework="pt")
+            handle: Any = safe_open(path, framework="pt")
+            self._handles[path.name] = handle
             for name in handle.keys():
                 part = handle.get_slice(name)
                 shape, dtype = tuple(part.get_shape()), str(part.get_dtype())
                 numbers = tuple(handle.get_tensor(name).tolist()) if shape == (2,) and dtype == "I64" else ()
-                self.tensors[name] = SavedTensor(shape, dtype, numbers, path.name)
+                num_bytes = prod(shape) * _BITS.get(dtype, 32) // 8
+                self.tensors[name] = SavedTensor(shape, dtype, numbers, path.name, num_bytes)
         except (SafetensorError, OSError) as error:
             raise LoadFailed(f"{path.name} cannot be read as safetensors: {error}.") from error
 
