@@ -27,6 +27,7 @@ log = logging.getLogger("tis.engine")
 
 _PLAIN = {"F64", "F32", "F16", "BF16"}
 _NARROW = (torch.bfloat16, torch.float16)
+_SCALED_ACTIVATIONS = ".act.scales"  # AWQ, of a few old families
 # Of the KV cache, which has the type of the model.
 _OF_CACHES = ("k_scale", "v_scale", "q_scale", "k_zero_point", "v_zero_point", "q_zero_point")
 
@@ -75,6 +76,9 @@ class PackedFiles:
 
     def _described(self) -> dict[str, Described]:
         found: dict[str, Described] = {}
+        scaled = next((name for name in self._saved if name.endswith(_SCALED_ACTIVATIONS)), None)
+        if scaled:
+            raise LoadFailed(f"{self._folder.name} divides activations by {scaled}, which this server does not do.")
         for name in self._saved:
             layer, _, part = name.rpartition(".")
             if part not in self._form.marks or layer in found:
