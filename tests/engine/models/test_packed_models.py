@@ -162,6 +162,15 @@ def test_without_kernels_weights_become_plain_ones(
     assert 0.98 < foreseen / loaded.footprint.weight_bytes < 1.02
 
 
+def test_what_is_not_kept_of_activations_is_said_once(
+    qwen3: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tis.engine")
+    write_packed(tmp_path / "model", qwen3, PACKINGS["w8a8"])
+    load(tmp_path / "model")
+    assert caplog.text.count("what it says of input_activations is not used") == 1
+
+
 @pytest.mark.parametrize("name", ["gptq", "w8a8", "fp8"])
 @pytest.mark.parametrize("quantise", ["int8", "int4"])
 def test_another_setting_rounds_what_has_more_bits(

@@ -13,7 +13,8 @@ from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF
 from tis.engine.kernels.integer_product import Int4Product, Int8Product
 from tis.engine.kernels.native import native_kernels
-from tis.engine.weights.block_tensor import BlockTensor, unfold_blocks
+from tis.engine.weights.block_tensor import BlockTensor
+from tis.engine.weights.packed import unfold_blocks
 
 KERNELS = native_kernels()
 pytestmark = pytest.mark.skipif(KERNELS is None or KERNELS.isa == "scalar", reason="blocks stay where kernels are")

@@ -35,11 +35,10 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.adapted_linear import adapt_layers
-from tis.engine.weights.block_tensor import unfold_blocks
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.lora_files import LoraAdapter
-from tis.engine.weights.packed import pack_blocks, pack_weights, quantise_weights, weight_bytes_of
+from tis.engine.weights.packed import pack_blocks, pack_weights, quantise_weights, unfold_blocks, weight_bytes_of
 from tis.engine.weights.packed_vision import pack_vision_tower
 from tis.observability.logs import describe_with_messages
 

@@ -111,6 +111,11 @@ class PackedFiles:
             wanted, found = shapes.get(f"{layer}.weight"), (described.outputs, described.inputs)
             if wanted not in (None, found):
                 raise self._wrong(layer, WrongWeights(f"weights of {list(found)}, and config.json asks for {wanted}"))
+        for name, saved in self._saved.items():  # Transformers would make up what does not fit, of any size
+            if saved.dtype in _PLAIN and shapes.get(name, saved.shape) != saved.shape:
+                raise LoadFailed(
+                    f"{saved.file}: {name} is {list(saved.shape)}, and config.json asks for {list(shapes[name])}."
+                )
 
     def _dtype(self, wanted: str) -> Any:
         if wanted != "auto":
@@ -161,6 +166,8 @@ class PackedFiles:
         """Once at the start: what stays as it is, and what does not."""
         kinds = Counter(_kind_of(layer, dtype, stays=stays) for layer in self._layers.values())
         told = [f"{number} matrices {kind}" for kind, number in sorted(kinds.items())]
+        if self._form.unused:
+            told.append(f"what it says of {' and '.join(self._form.unused)} is not used")
         log.info("%s, %s: %s", self._folder.name, self._form.name, "; ".join(told))
 
 

@@ -11,29 +11,23 @@ from typing import Any, Protocol
 import torch
 
 from tis.engine.kernels.grouped_rows import GroupedRows
+from tis.engine.models.packed_numbers import (
+    Described,
+    WrongWeights,
+    finite_scales,
+    integer_rows,
+    num_words,
+    numbers_of_awq,
+    packed_in_bytes,
+    rows_of_bytes,
+    scales_of_rows,
+    unpacked,
+)
 from tis.engine.models.safetensor_files import SavedTensor
 
 _INTEGERS = {"I32"}
 FP8_TYPES = {"F8_E4M3", "F8_E5M2"}
 _FLOATS = {"F32", "F16", "BF16", "F8_E8M0"}
-# AutoAWQ: the i-th four bits of a word are this one of eight outputs.
-_AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]
-
-
-class WrongWeights(ValueError):
-    """What is wrong with the tensors of one layer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A layer."""
-
-    outputs: int
-    inputs: int
-    bits: int
-    group: int  # inputs that share a scale
-    rows_of_scale: int = 1  # outputs that do
-    is_float: bool = False
 
 
 class PackedFormat(Protocol):
@@ -47,6 +41,11 @@ class PackedFormat(Protocol):
 
     @property
     def parts(self) -> Sequence[str]: ...
+
+    @property
+    def unused(self) -> Sequence[str]:
+        """What the config says of more than weights."""
+        ...
 
     def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
         """By the shapes of a layer's tensors. Raises WrongWeights."""
@@ -67,6 +66,7 @@ class Gptq:
     name: str = "GPTQ"
     marks: Sequence[str] = ("qweight",)
     parts: Sequence[str] = ("qweight", "qzeros", "scales", "g_idx")
+    unused: Sequence[str] = ()
 
     def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
         words, outputs = _matrix(saved, "qweight", _INTEGERS)
@@ -75,7 +75,7 @@ class Gptq:
         order = saved.get("g_idx")
         for bits in dict.fromkeys((self.bits, 4, 8)):  # single layers may have more
             inputs = order.shape[0] if order and len(order.shape) == 1 else words * 32 // bits
-            if words == _words(inputs, bits) and zeros == (groups, _words(outputs, bits)) and scaled == outputs:
+            if words == num_words(inputs, bits) and zeros == (groups, num_words(outputs, bits)) and scaled == outputs:
                 return Described(outputs, inputs, bits, _group(inputs, groups, self.group_size))
         raise _misfit(saved)
 
@@ -83,9 +83,9 @@ class Gptq:
         qzeros = tensors["qzeros"]
         if self.zeros_are_less_one:  # a word at once: what one zero has borrowed of the next goes back
             qzeros = qzeros + (0x11111111 if layer.bits == 4 else 0x01010101)
-        zeros = _unpacked(qzeros, layer.bits)[:, : layer.outputs].T.contiguous()
+        zeros = unpacked(qzeros, layer.bits)[:, : layer.outputs].T.contiguous()
         words = tensors["qweight"].T.contiguous()
-        return _integer_rows(words, _scales(tensors["scales"].T), zeros, tensors.get("g_idx"), layer)
+        return integer_rows(words, finite_scales(tensors["scales"].T), zeros, tensors.get("g_idx"), layer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ class Awq:
     name: str = "AWQ"
     marks: Sequence[str] = ("qweight",)
     parts: Sequence[str] = ("qweight", "qzeros", "scales")
+    unused: Sequence[str] = ()
 
     def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
         inputs, words = _matrix(saved, "qweight", _INTEGERS)
@@ -105,9 +106,9 @@ class Awq:
         return Described(outputs, inputs, 4, _group(inputs, groups, self.group_size))
 
     def rows(self, tensors: Mapping[str, Any], layer: Described) -> GroupedRows:
-        numbers, zeros = (_of_outputs(tensors[name]) for name in ("qweight", "qzeros"))
-        scales = _scales(tensors["scales"].T)
-        return GroupedRows(_packed(numbers), scales, layer.group, layer.inputs, zeros, has_four_bits=True)
+        numbers, zeros = (numbers_of_awq(tensors[name]) for name in ("qweight", "qzeros"))
+        scales = finite_scales(tensors["scales"].T)
+        return GroupedRows(packed_in_bytes(numbers), scales, layer.group, layer.inputs, zeros, has_four_bits=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class CompressedTensors:
     """
 
     block: tuple[int, int] | None = None  # outputs and inputs that share a scale
+    unused: Sequence[str] = ()
     name: str = "compressed-tensors"
     marks: Sequence[str] = ("weight_packed", "weight_scale")
     parts: Sequence[str] = (
@@ -134,30 +136,30 @@ class CompressedTensors:
             raise _misfit(saved)
         inputs = shape.numbers[1]
         for bits in (4, 8):
-            if inputs > 0 and words == _words(inputs, bits) and (order is None or order.shape == (inputs,)):
+            if inputs > 0 and words == num_words(inputs, bits) and (order is None or order.shape == (inputs,)):
                 layer = _with_scales(Described(outputs, inputs, bits, inputs), saved, "weight_scale", self.block)
                 break
         else:
             raise WrongWeights(f"numbers that have neither 4 bits nor 8 ({_shapes(saved)})")
         if zeros := saved.get("weight_zero_point"):
             groups = -(-inputs // layer.group)
-            packed = zeros.dtype == "I32" and zeros.shape == (_words(outputs, bits), groups)
+            packed = zeros.dtype == "I32" and zeros.shape == (num_words(outputs, bits), groups)
             if layer.rows_of_scale > 1 or not packed and (zeros.shape, zeros.dtype) != ((outputs, groups), "I8"):
                 raise _misfit(saved)
         return layer
 
     def rows(self, tensors: Mapping[str, Any], layer: Described) -> GroupedRows:
-        scales, zeros = _of_rows(_scales(tensors["weight_scale"]), layer), tensors.get("weight_zero_point")
+        scales, zeros = scales_of_rows(finite_scales(tensors["weight_scale"]), layer), tensors.get("weight_zero_point")
         if "weight_packed" not in tensors:
-            return _rows_of_bytes(tensors["weight"], scales, layer, zeros)
+            return rows_of_bytes(tensors["weight"], scales, layer, zeros)
         middle = 8 if layer.bits == 4 else 128  # numbers and zeros are saved as so much more
         if zeros is None:
             zeros = torch.full(scales.shape, middle, dtype=torch.uint8)
         elif zeros.dtype is torch.int32:
-            zeros = _unpacked(zeros.T.contiguous(), layer.bits)[:, : layer.outputs].T.contiguous()
+            zeros = unpacked(zeros.T.contiguous(), layer.bits)[:, : layer.outputs].T.contiguous()
         else:
             zeros = (zeros.short() + middle).to(torch.uint8)
-        return _integer_rows(tensors["weight_packed"], scales, zeros, tensors.get("weight_g_idx"), layer)
+        return integer_rows(tensors["weight_packed"], scales, zeros, tensors.get("weight_g_idx"), layer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ class BlockFp8:
     """As DeepSeek and Qwen publish it: a weight of 8 bits, and a scale for each block of it."""
 
     block: tuple[int, int] | None
+    unused: Sequence[str] = ()
     name: str = "FP8"
     marks: Sequence[str] = ("weight_scale_inv",)
     parts: Sequence[str] = ("weight", "weight_scale_inv", "activation_scale", "input_scale")
@@ -173,7 +176,9 @@ class BlockFp8:
         return _bytes_of(saved, "weight_scale_inv", self.block)
 
     def rows(self, tensors: Mapping[str, Any], layer: Described) -> GroupedRows:
-        return _rows_of_bytes(tensors["weight"], _of_rows(_scales(tensors["weight_scale_inv"]), layer), layer)
+        return rows_of_bytes(
+            tensors["weight"], scales_of_rows(finite_scales(tensors["weight_scale_inv"]), layer), layer
+        )
 
 
 def _matrix(saved: Mapping[str, SavedTensor], name: str, dtypes: set[str]) -> tuple[int, int]:
@@ -218,80 +223,6 @@ def _group(size: int, groups: int, usual: int) -> int:
     if groups < 1 or size % groups:
         raise WrongWeights(f"{groups} groups of {size}")
     return size // groups
-
-
-def _integer_rows(words: Any, scales: Any, zeros: Any, g_idx: Any | None, layer: Described) -> GroupedRows:
-    """`words` [outputs, words], each of eight or four inputs. Inputs are put in the order of their groups."""
-    order = None if g_idx is None else _order_of(g_idx, layer, scales.shape[1])
-    numbers = words.contiguous().view(torch.uint8)
-    if layer.bits == 8:
-        numbers = numbers[:, : layer.inputs]
-    if order is not None:
-        unpacked = numbers if layer.bits == 8 else _unpacked(words, 4)[:, : layer.inputs]
-        unpacked = unpacked.index_select(1, order.long())
-        numbers = unpacked if layer.bits == 8 else _packed(unpacked)
-    return GroupedRows(numbers, scales, layer.group, layer.inputs, zeros, order, has_four_bits=layer.bits == 4)
-
-
-def _order_of(g_idx: Any, layer: Described, groups: int) -> Any | None:
-    """By group, where groups are not inputs that follow each other (`desc_act`). None: they do."""
-    usual = torch.arange(layer.inputs) // layer.group
-    given = g_idx.long()
-    if torch.equal(given, usual) or not given.any():  # some writers leave zeros where there is no order
-        return None
-    order = given.argsort(stable=True)
-    if int(given.min()) < 0 or int(given.max()) >= groups or not torch.equal(given[order], usual):
-        raise WrongWeights("a g_idx that does not divide its inputs into groups of one size")
-    return order.to(torch.int32)
-
-
-def _rows_of_bytes(weight: Any, scales: Any, layer: Described, zeros: Any | None = None) -> GroupedRows:
-    if zeros is not None:
-        # Numbers and zeros from -128 to 127 as those from 0 to 255.
-        weight, zeros = ((one.short() + 128).to(torch.uint8) for one in (weight, zeros))
-    return GroupedRows(weight, scales, layer.group, layer.inputs, zeros)
-
-
-def _scales(tensor: Any) -> Any:
-    scales = tensor.float().contiguous()
-    if not scales.isfinite().all():
-        raise WrongWeights("scales that are no numbers, or infinite")
-    return scales
-
-
-def _of_rows(scales: Any, layer: Described) -> Any:
-    """[outputs, groups]"""
-    scales = scales.reshape(-1, -(-layer.inputs // layer.group))
-    if len(scales) == layer.outputs:
-        return scales
-    return scales.repeat_interleave(layer.rows_of_scale, 0)[: layer.outputs].contiguous()
-
-
-def _of_outputs(words: Any) -> Any:
-    """[outputs, inputs], of words in which AutoAWQ has eight outputs."""
-    numbers = torch.empty(8 * words.shape[1], len(words), dtype=torch.uint8)
-    for place, output in enumerate(_AWQ_ORDER):
-        numbers[output::8] = (words >> 4 * place & 15).to(torch.uint8).T
-    return numbers
-
-
-def _unpacked(words: Any, bits: int) -> Any:
-    """Numbers of 4 or 8 bits, one by one: the first is in the lowest bits of a word."""
-    numbers = words.contiguous().view(torch.uint8)
-    if bits == 8:
-        return numbers
-    return torch.stack([numbers & 15, numbers >> 4], -1).flatten(1)
-
-
-def _packed(numbers: Any) -> Any:
-    """Two in a byte, as in `GroupedRows`."""
-    if numbers.shape[1] % 2:
-        numbers = torch.nn.functional.pad(numbers, (0, 1))
-    return numbers[:, ::2] | numbers[:, 1::2] << 4
-
-
-def _words(numbers: int, bits: int) -> int:
-    return -(-numbers * bits // 32)
 
 
 def _misfit(saved: Mapping[str, SavedTensor]) -> WrongWeights:

@@ -18,6 +18,7 @@ _READ = "GPTQ, AWQ and compressed-tensors with 4 or 8 bits, FP8, MXFP4, and GGUF
 _GPTQ_LAYOUTS = ("gptq", "gptq_v2")
 _AWQ_LAYOUTS = ("gemm",)
 _LAYOUTS_OF_COMPRESSED_TENSORS = ("pack-quantized", "int-quantized", "float-quantized", "naive-quantized")
+_OF_ROWS = ("input_activations", "output_activations")
 _MAX_GROUP = 2**20
 
 
@@ -54,7 +55,8 @@ def packed_format_of(config: Any) -> PackedFormat | None:
     if method == "compressed-tensors":
         return _compressed_tensors(saved)
     if method == "fp8" and not _has_accelerator():
-        return BlockFp8(_pair(saved.get("weight_block_size")))
+        unused = ("activation_scheme",) if saved.get("activation_scheme") == "static" else ()
+        return BlockFp8(_pair(saved.get("weight_block_size")), unused)
     return None
 
 
@@ -119,7 +121,9 @@ def _compressed_tensors(saved: Mapping[str, Any]) -> CompressedTensors:
         if (kind, bits) not in (("int", 4), ("int", 8), ("float", 8)):
             raise _unread(name, f"numbers ({kind}) of {bits} bits")
         blocks.add(_pair(weights.get("block_structure")) or (0, _whole(weights, "group_size", 0)))
-    return CompressedTensors(blocks.pop() if len(blocks) == 1 else None)
+    unused = [key for key in _OF_ROWS if any(group.get(key) for group in groups.values())]
+    unused += ["kv_cache_scheme"] if saved.get("kv_cache_scheme") else []
+    return CompressedTensors(blocks.pop() if len(blocks) == 1 else None, unused)
 
 
 def _unread(method: str, what: str) -> LoadFailed:

@@ -275,25 +275,3 @@ _WAYS_OF_STACKS: dict[Any, Callable[..., Any]] = {
     _aten._to_copy.default: _to_stack,
     **_ARRIVE_WHOLE,
 }
-
-
-def block_weight_of(module: Any) -> BlockTensor | None:
-    """Of a linear layer whose weights are still those of the file."""
-    weight = getattr(module, "weight", None)
-    return weight if isinstance(weight, BlockTensor) else None
-
-
-def unfold_blocks(model: Any) -> int:
-    """Makes plain weights of what is left in blocks, one by one. Returns how many they were."""
-    found = [
-        (module, name, parameter)
-        for module in model.modules()
-        for name, parameter in module._parameters.items()
-        if isinstance(parameter, BlockTensor | BlockStack)
-    ]
-    made: dict[int, Any] = {}  # tied weights stay one
-    for module, name, parameter in found:
-        if id(parameter) not in made:
-            made[id(parameter)] = torch.nn.Parameter(parameter.numbers(), requires_grad=False)
-        module._parameters[name] = made[id(parameter)]
-    return len(made)

@@ -13,7 +13,7 @@ from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
-from tis.engine.weights.block_tensor import block_weight_of
+from tis.engine.weights.block_tensor import BlockStack, BlockTensor
 from tis.engine.weights.fused_experts import fuse_experts
 from tis.engine.weights.int4 import Int4Linear, Int8Embedding
 from tis.engine.weights.int8 import Int8Linear, without_numbers
@@ -128,6 +128,32 @@ def _pack_integers(
         product = new_head.product if is_tied and isinstance(new_head, Int8Linear) else None
         model.set_input_embeddings(Int8Embedding(embedding, product))
     return number
+
+
+def block_weight_of(module: Any) -> BlockTensor | None:
+    """Of a linear layer whose weights are still those of the file."""
+    weight = getattr(module, "weight", None)
+    return weight if isinstance(weight, BlockTensor) else None
+
+
+def unfold_blocks(model: Any) -> int:
+    """Makes plain weights of what is left in blocks, one by one. Returns how many they were."""
+    found = [
+        (module, name, parameter)
+        for module in model.modules()
+        for name, parameter in module._parameters.items()
+        if isinstance(parameter, BlockTensor | BlockStack)
+    ]
+    made: dict[int, Any] = {}  # tied weights stay one
+    for module, name, parameter in found:
+        if id(parameter) not in made:
+            made[id(parameter)] = torch.nn.Parameter(parameter.numbers(), requires_grad=False)
+        module._parameters[name] = made[id(parameter)]
+    if made:
+        log.info(
+            "%d packed matrices have become plain weights of %s", len(made), str(model.dtype).removeprefix("torch.")
+        )
+    return len(made)
 
 
 def weight_bytes_of(model: Any) -> int:
