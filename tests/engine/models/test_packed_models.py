@@ -14,6 +14,7 @@ from tests.engine.gguf_files import tiny_model
 from tests.engine.packed_models import PACKINGS, gptq, write_packed
 from tis.engine.answer import Piece
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.kernels.grouped_product import GroupedProduct
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
@@ -84,6 +85,7 @@ def test_numbers_of_4_bits_their_zeros_and_their_scales_stay(name: str, qwen3: A
     packed = {layer: one for layer, one in model.named_modules() if isinstance(one, Int4Linear)}
     assert len(packed) == 14
     for layer, one in packed.items():
+        assert isinstance(one.product, GroupedProduct)
         assert torch.equal(one.product.weights, meant[f"{layer}.weight"])
 
 

@@ -75,7 +75,8 @@ class PackedWeights:
 
     @property
     def num_bytes(self) -> int:
-        return sum(int(one.nbytes) for one in (self.blocks, self.scales) if one is not None)
+        """Without scales of outputs, which are few."""
+        return int(self.blocks.nbytes) + (int(self.scales.nbytes) if self.group and self.scales is not None else 0)
 
     def fields(self) -> tuple[int, ...]:
         tensors = (self.blocks, self.bias, self.scales, self.sums)

@@ -19,7 +19,8 @@ from tis.engine.kernels.grouped_rows import SMALLEST_GROUP
 from tis.engine.kernels.integer_product import takes_integers
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.load_progress import StoredTensor
-from tis.engine.models.packed_formats import FP8_TYPES, BlockFp8, Described, PackedFormat, WrongWeights
+from tis.engine.models.packed_formats import FP8_TYPES, BlockFp8, PackedFormat
+from tis.engine.models.packed_numbers import Described, WrongWeights
 from tis.engine.models.safetensor_files import SafetensorFiles, SavedTensor
 from tis.engine.weights.block_tensor import BlockTensor
 

@@ -150,9 +150,8 @@ def unfold_blocks(model: Any) -> int:
             made[id(parameter)] = torch.nn.Parameter(parameter.numbers(), requires_grad=False)
         module._parameters[name] = made[id(parameter)]
     if made:
-        log.info(
-            "%d packed matrices have become plain weights of %s", len(made), str(model.dtype).removeprefix("torch.")
-        )
+        dtype = str(next(iter(made.values())).dtype).removeprefix("torch.")
+        log.info("%d packed matrices have become plain weights of %s", len(made), dtype)
     return len(made)
 
 
