@@ -1,5 +1,6 @@
 """Repositories of GPTQ, AWQ, compressed-tensors and FP8: their weights, and the answers of what they stand for."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from tests.engine.batching.tiny import new_model_of, run
 from tests.engine.conftest import DEMO
 from tests.engine.gguf_files import tiny_model
 from tests.engine.packed_models import PACKINGS, gptq, write_packed
+from tis.arguments import fetcher_of
 from tis.engine.answer import Piece
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.errors import LoadFailed
 from tis.engine.kernels.grouped_product import GroupedProduct
 from tis.engine.kernels.native import native_kernels
+from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.models.packed_files import PackedFiles
@@ -27,6 +31,7 @@ from tis.engine.request import Request
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.weights.int4 import Int4Linear
 from tis.engine.weights.packed import pack_blocks
+from tis.settings import Settings
 
 pytestmark = pytest.mark.model
 
@@ -128,6 +133,23 @@ def test_answers_are_those_of_the_numbers_in_the_file(name: str, qwen3: Any, tok
     if native_kernels():
         assert loaded.footprint is not None and foreseen is not None
         assert 0.98 < foreseen / loaded.footprint.weight_bytes < 1.02
+
+
+def test_a_load_asks_for_the_memory_that_it_takes(qwen3: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    write_packed(folder, qwen3, PACKINGS["gptq"])
+    matrices = sum(weight.numel() for name, weight in qwen3.state_dict().items() if name.endswith("proj.weight"))
+
+    def need(**settings: Any) -> int:
+        fetch = fetcher_of(Settings(model_memory_mb=1000, device_map="cpu", **settings))
+        return fetch(CatalogueEntry("m", str(folder)), lambda stage, share: None).num_bytes
+
+    packed, plain = need(), need(kernels="off", torch_dtype="float32")
+    assert plain - packed == pytest.approx((4 - 4.5 / 8) * matrices, rel=0.01)
+    with pytest.raises(LoadFailed, match="saved with hqq"):
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "hqq"}}))
+        load(folder)
 
 
 @pytest.mark.parametrize(
