@@ -21,7 +21,7 @@ from tis.engine.kernels.native import native_kernels
 from tis.engine.models.load_progress import StoredTensor
 from tis.engine.models.packed_formats import FP8_TYPES, BlockFp8, PackedFormat
 from tis.engine.models.packed_numbers import Described, WrongWeights
-from tis.engine.models.safetensor_files import SafetensorFiles, SavedTensor
+from tis.engine.models.safetensor_files import SafetensorFiles, TensorHeader
 from tis.engine.weights.block_tensor import BlockTensor
 
 log = logging.getLogger("tis.engine")
@@ -98,7 +98,7 @@ class PackedFiles:
             )
         return found
 
-    def _of_layer(self, layer: str) -> dict[str, SavedTensor]:
+    def _of_layer(self, layer: str) -> dict[str, TensorHeader]:
         names = ((part, f"{layer}.{part}") for part in self._form.parts)
         return {part: self._saved[name] for part, name in names if name in self._saved}
 

@@ -23,7 +23,7 @@ from tis.engine.models.packed_numbers import (
     scales_of_rows,
     unpacked,
 )
-from tis.engine.models.safetensor_files import SavedTensor
+from tis.engine.models.safetensor_files import TensorHeader
 
 _INTEGERS = {"I32"}
 FP8_TYPES = {"F8_E4M3", "F8_E5M2"}
@@ -47,7 +47,7 @@ class PackedFormat(Protocol):
         """What the config says of more than weights."""
         ...
 
-    def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
+    def describe(self, saved: Mapping[str, TensorHeader]) -> Described:
         """By the shapes of a layer's tensors. Raises WrongWeights."""
         ...
 
@@ -68,7 +68,7 @@ class Gptq:
     parts: Sequence[str] = ("qweight", "qzeros", "scales", "g_idx")
     unused: Sequence[str] = ()
 
-    def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
+    def describe(self, saved: Mapping[str, TensorHeader]) -> Described:
         words, outputs = _matrix(saved, "qweight", _INTEGERS)
         groups, scaled = _matrix(saved, "scales", _FLOATS)
         zeros = _matrix(saved, "qzeros", _INTEGERS)
@@ -98,7 +98,7 @@ class Awq:
     parts: Sequence[str] = ("qweight", "qzeros", "scales")
     unused: Sequence[str] = ()
 
-    def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
+    def describe(self, saved: Mapping[str, TensorHeader]) -> Described:
         inputs, words = _matrix(saved, "qweight", _INTEGERS)
         groups, outputs = _matrix(saved, "scales", _FLOATS)
         if outputs != 8 * words or _matrix(saved, "qzeros", _INTEGERS) != (groups, words):
@@ -127,7 +127,7 @@ class CompressedTensors:
         *("input_scale", "input_zero_point", "output_scale", "output_zero_point"),
     )
 
-    def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
+    def describe(self, saved: Mapping[str, TensorHeader]) -> Described:
         if "weight_packed" not in saved:
             return _bytes_of(saved, "weight_scale", self.block)
         outputs, words = _matrix(saved, "weight_packed", _INTEGERS)
@@ -172,7 +172,7 @@ class BlockFp8:
     marks: Sequence[str] = ("weight_scale_inv",)
     parts: Sequence[str] = ("weight", "weight_scale_inv", "activation_scale", "input_scale")
 
-    def describe(self, saved: Mapping[str, SavedTensor]) -> Described:
+    def describe(self, saved: Mapping[str, TensorHeader]) -> Described:
         return _bytes_of(saved, "weight_scale_inv", self.block)
 
     def rows(self, tensors: Mapping[str, Any], layer: Described) -> GroupedRows:
@@ -181,7 +181,7 @@ class BlockFp8:
         )
 
 
-def _matrix(saved: Mapping[str, SavedTensor], name: str, dtypes: set[str]) -> tuple[int, int]:
+def _matrix(saved: Mapping[str, TensorHeader], name: str, dtypes: set[str]) -> tuple[int, int]:
     tensor = saved.get(name)
     if tensor is None:
         raise WrongWeights(f"no {name}")
@@ -190,7 +190,7 @@ def _matrix(saved: Mapping[str, SavedTensor], name: str, dtypes: set[str]) -> tu
     return tensor.shape[0], tensor.shape[1]
 
 
-def _bytes_of(saved: Mapping[str, SavedTensor], scales: str, block: tuple[int, int] | None) -> Described:
+def _bytes_of(saved: Mapping[str, TensorHeader], scales: str, block: tuple[int, int] | None) -> Described:
     outputs, inputs = _matrix(saved, "weight", {"I8", *FP8_TYPES})
     layer = Described(outputs, inputs, 8, inputs, is_float=saved["weight"].dtype in FP8_TYPES)
     layer = _with_scales(layer, saved, scales, block)
@@ -202,7 +202,7 @@ def _bytes_of(saved: Mapping[str, SavedTensor], scales: str, block: tuple[int, i
 
 
 def _with_scales(
-    layer: Described, saved: Mapping[str, SavedTensor], name: str, block: tuple[int, int] | None
+    layer: Described, saved: Mapping[str, TensorHeader], name: str, block: tuple[int, int] | None
 ) -> Described:
     tensor = saved.get(name)
     if tensor is None or tensor.dtype not in _FLOATS or len(tensor.shape) > 2:
@@ -225,9 +225,9 @@ def _group(size: int, groups: int, usual: int) -> int:
     return size // groups
 
 
-def _misfit(saved: Mapping[str, SavedTensor]) -> WrongWeights:
+def _misfit(saved: Mapping[str, TensorHeader]) -> WrongWeights:
     return WrongWeights(f"tensors that do not fit each other ({_shapes(saved)})")
 
 
-def _shapes(saved: Mapping[str, SavedTensor]) -> str:
+def _shapes(saved: Mapping[str, TensorHeader]) -> str:
     return ", ".join(f"{name} {one.dtype} {list(one.shape)}" for name, one in saved.items())

@@ -34,9 +34,9 @@ def integer_rows(words: Any, scales: Any, zeros: Any, g_idx: Any | None, layer: 
     if layer.bits == 8:
         numbers = numbers[:, : layer.inputs]
     if order is not None:
-        unpacked = numbers if layer.bits == 8 else unpacked(words, 4)[:, : layer.inputs]
-        unpacked = unpacked.index_select(1, order.long())
-        numbers = unpacked if layer.bits == 8 else packed_in_bytes(unpacked)
+        each = numbers if layer.bits == 8 else unpacked(words, 4)[:, : layer.inputs]
+        each = each.index_select(1, order.long())
+        numbers = each if layer.bits == 8 else packed_in_bytes(each)
     return GroupedRows(numbers, scales, layer.group, layer.inputs, zeros, order, has_four_bits=layer.bits == 4)
 
 

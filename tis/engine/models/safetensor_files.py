@@ -13,7 +13,7 @@ _INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True, slots=True)
-class SavedTensor:
+class TensorHeader:
     shape: tuple[int, ...]
     dtype: str  # as safetensors calls it
     numbers: tuple[int, ...] = ()  # of two integers, as a shape that is saved beside a matrix
@@ -26,7 +26,7 @@ class SafetensorFiles:
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
-        self.tensors: dict[str, SavedTensor] = {}
+        self.tensors: dict[str, TensorHeader] = {}
         self._handles: dict[str, Any] = {}
         for path in _weight_files(folder):
             self._open(path)
@@ -46,7 +46,7 @@ class SafetensorFiles:
                 shape, dtype = tuple(part.get_shape()), str(part.get_dtype())
                 numbers = tuple(handle.get_tensor(name).tolist()) if shape == (2,) and dtype == "I64" else ()
                 num_bytes = prod(shape) * _BITS.get(dtype, 32) // 8
-                self.tensors[name] = SavedTensor(shape, dtype, numbers, path.name, num_bytes)
+                self.tensors[name] = TensorHeader(shape, dtype, numbers, path.name, num_bytes)
         except (SafetensorError, OSError) as error:
             raise LoadFailed(f"{path.name} cannot be read as safetensors: {error}.") from error
 
