@@ -222,6 +222,15 @@ def test_tied_heads_and_biases_stay_beside_packed_layers(name: str, tokenizer: A
     require_near(load(tmp_path / "model"), meant, tokenizer.encode(TEXT), allowed_of(name))
 
 
+def test_experts_may_be_packed_alone(tokenizer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "tis.engine")
+    model = tiny_model(transformers, "Qwen3Moe", len(tokenizer), **MOE)
+    meant = write_packed(tmp_path / "model", model, PACKINGS["compressed"], packed=lambda name: ".experts." in name)
+    loaded = load(tmp_path / "model")
+    require_near(loaded, meant, tokenizer.encode(TEXT), OF_4_BITS)
+    assert "packed matrices have become plain weights" not in caplog.text or not native_kernels()
+
+
 def test_a_head_of_4_bits_keeps_them(qwen3: Any, tokenizer: Any, tmp_path: Path) -> None:
     meant = write_packed(
         tmp_path / "model", qwen3, gptq(), packed=lambda name: name.endswith(("proj.weight", "lm_head.weight"))

@@ -42,3 +42,7 @@ IN() void NAME(add)(float *totals, NAME(sums) sums, NAME(scales) of, const struc
   for (int i = 0; i < LANES; i++)
     totals[i] = totals[i] + (float)(sums.at[i] * of.scales[i]) * x->scale - (float)of.offsets[i] * x->sum;
 }
+IN() void NAME(add_scaled)(float *totals, NAME(sums) sums, NAME(scales) of, const struct group_scale *x, const float *by) {
+  for (int i = 0; i < LANES; i++)
+    totals[i] = fmaf((float)sums.at[i] * x->scale - (float)of.offsets[i] * x->sum, by[i], totals[i]);
+}

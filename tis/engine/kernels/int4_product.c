@@ -109,6 +109,8 @@ static inline __attribute__((always_inline)) void finish_row(const struct intege
 #define IN(target) target static inline __attribute__((always_inline))
 /* Rows whose sums are kept at once, and how long before its use a weight is fetched. */
 enum { ROWS = 4, FETCHED_BYTES = 1 << 12 };
+/* What stands before the numbers of 32 inputs, and whether each 32 have a scale of 32 bits. */
+enum head { SCALES_AND_OFFSETS, ZEROS, SCALED_ZEROS };
 
 /* ---- plain C, for tests ---- */
 #define NAME(name) plain_##name
@@ -157,6 +159,11 @@ IN(TARGET) void avx2_add(float *totals, __m256i sums, avx2_scales of, const stru
   const __m256 total = _mm256_fmadd_ps(added, _mm256_set1_ps(x->scale), _mm256_loadu_ps(totals));
   _mm256_storeu_ps(totals, _mm256_fnmadd_ps(of.offsets, _mm256_set1_ps(x->sum), total));
 }
+IN(TARGET) void avx2_add_scaled(float *totals, __m256i sums, avx2_scales of, const struct group_scale *x, const float *by) {
+  const __m256 numbers = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, of.scales));
+  const __m256 added = _mm256_fnmadd_ps(of.offsets, _mm256_set1_ps(x->sum), _mm256_mul_ps(numbers, _mm256_set1_ps(x->scale)));
+  _mm256_storeu_ps(totals, _mm256_fmadd_ps(added, _mm256_loadu_ps(by), _mm256_loadu_ps(totals)));
+}
 #include "int4_rows.h"
 
 /* ---- AVX-512 with VNNI: four products in 32 bits ---- */
@@ -193,6 +200,11 @@ IN(TARGET) void vnni_add(float *totals, __m512i sums, vnni_scales of, const stru
   const __m512 added = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), of.scales);
   const __m512 total = _mm512_fmadd_ps(added, _mm512_set1_ps(x->scale), _mm512_loadu_ps(totals));
   _mm512_storeu_ps(totals, _mm512_fnmadd_ps(of.offsets, _mm512_set1_ps(x->sum), total));
+}
+IN(TARGET) void vnni_add_scaled(float *totals, __m512i sums, vnni_scales of, const struct group_scale *x, const float *by) {
+  const __m512 numbers = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_set1_ps(x->scale));
+  const __m512 added = _mm512_fnmadd_ps(of.offsets, _mm512_set1_ps(x->sum), numbers);
+  _mm512_storeu_ps(totals, _mm512_fmadd_ps(added, _mm512_loadu_ps(by), _mm512_loadu_ps(totals)));
 }
 IN(TARGET) __m512i vnni_first(__m512i weights, const int8_t *four) { return vnni_dot(_mm512_setzero_si512(), weights, four); }
 #endif

@@ -69,15 +69,15 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
 def pack_blocks(model: Any, kernels: NativeKernels) -> int:
     """Packs what a file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
 
-    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. Experts are in floats already, and
-    FP8 is left for `pack_weights`.
+    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. FP8 is left for `pack_weights`.
     """
     places = [
         place
         for place in _linears_of(model)
         if (weight := block_weight_of(place[2])) is not None and not weight.has_floats
     ]
-    if not places or _why_not(model, places):
+    has_experts = any(isinstance(one, BlockStack) and not one.has_floats for one in model.parameters())
+    if not (places or has_experts) or _why_not(model, places or _linears_of(model)):
         return 0
     number = _pack_integers(
         model,
