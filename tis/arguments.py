@@ -31,6 +31,7 @@ from tis.engine.models.loaded_model import LoadedWeights
 from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.models.model_memory import MemoryNeed
 from tis.engine.models.model_slot import Fetch, Load
+from tis.engine.models.packed_memory import WeightOptions, packed_bytes_of
 from tis.engine.models.torch_preload import preload_torch
 from tis.engine.prompt import SOUND_RATE
 from tis.http.api_keys import CallLimits
@@ -225,7 +226,10 @@ def fetcher_of(settings: Settings) -> Fetch:
             _hf_token(settings), entry.revision, settings.auto_download_models, with_code=settings.trust_remote_code
         )
         folder = find_folder(entry.repo, source, report)
-        weights = (weights_bytes_of(folder) or 0) // (4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1)
+        weights = _packed_bytes_of(folder, entry, settings)
+        if weights is None:
+            weights = weights_bytes_of(folder) or 0
+            weights //= 4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1
         for place in entry.parts:
             weights += weights_bytes_of(find_folder(place, replace(source, revision=None), report)) or 0
         if declared and weights > declared and not settings.quantize:
@@ -241,6 +245,14 @@ def fetcher_of(settings: Settings) -> Fetch:
         )
 
     return fetch
+
+
+def _packed_bytes_of(folder: Path, entry: CatalogueEntry, settings: Settings) -> int | None:
+    if entry.task != "chat" or entry.handler:
+        return None
+    dtype = entry.dtype or settings.torch_dtype
+    options = WeightOptions(settings.device_map, settings.kernels == "auto", dtype, bool(settings.quantize))
+    return packed_bytes_of(folder, options)
 
 
 def engine_limits_of(settings: Settings) -> EngineLimits:

@@ -9,7 +9,8 @@ import torch
 from torch.nn.functional import linear, scaled_dot_product_attention, silu
 
 from tis.engine.batching.kv_cache import round_rows, widen_rows
-from tis.engine.kernels.integer_product import WeightBits, product_of, takes_integers
+from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct

@@ -35,11 +35,10 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.adapted_linear import adapt_layers
-from tis.engine.weights.block_tensor import unfold_blocks
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.lora_files import LoraAdapter
-from tis.engine.weights.packed import pack_blocks, pack_weights, quantise_weights, weight_bytes_of
+from tis.engine.weights.packed import pack_blocks, pack_weights, quantise_weights, unfold_blocks, weight_bytes_of
 from tis.engine.weights.packed_vision import pack_vision_tower
 from tis.observability.logs import describe_with_messages
 
@@ -316,7 +315,8 @@ def _prepare(
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     elif kernels:
         num_rounded = stages.run(_ROUNDING, lambda: pack_blocks(model, kernels))
-    unfold_blocks(model)
+    else:
+        unfold_blocks(model)
     if not any(one.adapts(EXPANSION) for one in adapters):
         stages.run(_COMPRESSING, lambda: compress_latents(model, is_rounded=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
@@ -329,6 +329,7 @@ def _prepare(
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
     num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
+    unfold_blocks(model)  # what no product has taken
     if adapters:
         num_adapted = adapt_layers(model, adapters, kernels)
         log.info("%d LoRA adapters beside %d layers", len(adapters), num_adapted)

@@ -91,7 +91,7 @@ static struct integer_product rounded_product_of(const struct layers *a, const v
   const struct integer_product product = {x,       weights->blocks, weights->scales, weights->sums,     weights->bias,
                                           out,     a->integers,     a->row_scales,   a->tokens,         inputs,
                                           inputs,  outputs,         a->call.type == BFLOAT16, bits,     a->call.threads,
-                                          weights->type};
+                                          weights->type, weights->group, weights->order};
   return product;
 }
 

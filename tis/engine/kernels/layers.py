@@ -13,7 +13,7 @@ from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of
 
 # The structures of decoder_layers.c.
-_LAYER = Struct("@29q 6f")
+_LAYER = Struct("@37q 6f")
 _LAYERS = Struct("@34q")
 # Products of a layer for which a second thread is worth the waiting for each other.
 _MIN_FOR_THREADS = 262_144
@@ -107,7 +107,7 @@ class PackedLayer:
     @property
     def num_bytes(self) -> int:
         """Of the matrices."""
-        return sum(int(product.blocks.nbytes) for product in self._products)
+        return sum(product.num_bytes for product in self._products)
 
     def is_like(self, other: "PackedLayer") -> bool:
         """Whether one native call computes both."""
@@ -118,7 +118,7 @@ class PackedLayer:
         tensors = (*self._norms, cache.keys[self.number], cache.values[self.number], *scales)
         return _LAYER.pack(
             *(field for product in self._products for field in product.fields()),
-            *(0,) * (5 * (4 - len(self._products))),
+            *(0,) * (7 * (4 - len(self._products))),
             *(address_of(tensor) for tensor in tensors),
             *(self._window, *self._numbers),
         )
@@ -126,7 +126,9 @@ class PackedLayer:
 
 def _packed(product: Linear | IntegerProduct, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
     if isinstance(product, IntegerProduct):
-        return PackedWeights(product.blocks, product.bias, product.scales, product.sums, product.level)
+        return PackedWeights(
+            *(product.blocks, product.bias, product.scales, product.sums, product.level, product.group, product.order)
+        )
     form, weight, bias = BlockFormat.suited_to(product.weight, kernels), product.weight, product.bias
     if in_turn:
         weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (weight, bias))
