@@ -172,7 +172,7 @@ async def _turn_of_messages(session: Session, fingerprint: str, index: int) -> T
 def _form(model_id: str, converted: ConvertedMessages, chat: ConvertedChat, prepared: PreparedRequest) -> AnswerForm:
     state = message_writer_state(
         model_id,
-        num_input=len(prepared.prompt_ids),
+        num_input=prepared.num_prompt_tokens,
         stop_sequences=converted.stop_sequences,
         shows_thinking=converted.shows_thinking,
     )
