@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -19,6 +20,26 @@ MAX_ANSWER_BYTES = 64 * 2**20  # of all events of one stream, or of one body
 _MAX_ERROR_BYTES = 64 * 2**10
 _LARGE_BYTES = 256 * 2**10  # more is written and parsed in a thread
 _KEEP_ALIVE_SECONDS = 3.0  # servers close idle connections after 5 s and later
+
+
+class StreamWatch:
+    """Lets somebody else end the wait for the next event of a stream."""
+
+    def __init__(self) -> None:
+        self.last_at = time.monotonic()  # of a sign of life
+        self._wait: asyncio.Timeout | None = None
+
+    def give_up(self) -> None:
+        if self._wait and not self._wait.expired():
+            self._wait.reschedule(asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def waiting(self, seconds: float) -> AsyncIterator[None]:
+        async with asyncio.timeout(seconds) as self._wait:
+            try:
+                yield
+            finally:
+                self._wait, self.last_at = None, time.monotonic()
 
 
 class UpstreamHttp:
@@ -42,7 +63,7 @@ class UpstreamHttp:
     async def close(self) -> None:
         await self._pool.aclose()
 
-    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
+    async def events(self, path: str, body: Mapping[str, Any], watch: StreamWatch) -> AsyncGenerator[bytes, None]:
         """The data of the events of an answer, as they come. To close it closes the connection, which aborts it."""
         lines, num_bytes, seconds = EventLines(), 0, self._seconds.first_token
         async with self._response("POST", self._path + path, await _written(body), seconds) as response:
@@ -52,7 +73,7 @@ class UpstreamHttp:
                     events: list[bytes] = []
                     try:
                         # Comments and bytes of an event that does not end are no signs of life.
-                        async with asyncio.timeout(seconds):
+                        async with watch.waiting(seconds):
                             while not events:
                                 chunk = await anext(received, None)
                                 if chunk is None:
@@ -105,9 +126,9 @@ class UpstreamHttp:
     ) -> AsyncIterator[httpcore2.Response]:
         """`seconds`: until it begins to answer."""
         connect = self._seconds.connect
-        headers = self._headers
+        headers: dict[bytes | str, bytes | str] = {**self._headers}
         if body:
-            headers = {**headers, "Content-Type": content_type, "Content-Length": str(len(body))}
+            headers |= {"Content-Type": content_type, "Content-Length": str(len(body))}
         timeouts = {"connect": connect, "pool": connect, "read": seconds, "write": seconds}
         try:
             async with self._pool.stream(
