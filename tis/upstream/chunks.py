@@ -53,7 +53,7 @@ class ChunkReader:
         if chunk.get("error"):
             raise fault_of_event(chunk["error"], self._key)
         self._read_usage(chunk.get("usage"))
-        choices = chunk.get("choices") or ()
+        choices = chunk.get("choices") or []
         if not isinstance(choices, list) or len(choices) > len(self._choices):
             raise failed("sent choices that nobody asked for")
         return [piece for choice in choices for piece in self._pieces(choice)]
@@ -132,7 +132,8 @@ class ChunkReader:
         function = given.get("function") or {} if isinstance(given, dict) else None
         if not isinstance(function, dict):
             raise failed("sent a tool call that is no object")
-        place = given.get("index", choice.call if choice.call is not None and not given.get("id") else choice.num_calls)
+        names_one = given.get("id") or function.get("name")
+        place = given.get("index", choice.num_calls if names_one or choice.call is None else choice.call)
         if type(place) is not int:
             raise failed("sent a tool call without a place")
         if place != choice.call:

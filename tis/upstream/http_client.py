@@ -126,7 +126,7 @@ class UpstreamHttp:
     ) -> AsyncIterator[httpcore2.Response]:
         """`seconds`: until it begins to answer."""
         connect = self._seconds.connect
-        headers: dict[bytes | str, bytes | str] = {**self._headers}
+        headers: dict[bytes | str, bytes | str] = dict(self._headers.items())
         if body:
             headers |= {"Content-Type": content_type, "Content-Length": str(len(body))}
         timeouts = {"connect": connect, "pool": connect, "read": seconds, "write": seconds}
