@@ -74,6 +74,9 @@ class ScriptedUpstream:
                     b"Content-Length: %d\r\n\r\n%b" % (len(_MODELS), _MODELS)
                 )
                 return
+            if "/tokenize" in head.splitlines()[0]:
+                connection.sendall(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                return
             [length] = [line.split(":")[1] for line in head.splitlines() if line.lower().startswith("content-length")]
             self.bodies.append(json.loads(received.read(int(length))))
             self.headers.append(head)
