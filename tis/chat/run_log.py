@@ -54,8 +54,9 @@ class ModelRound:
         self.stops: list[str | None] = [None for _ in choices]  # the stop strings that ended the choices
         self._prompt_of = [number for number, one in enumerate(prompts) for _ in range(one.params.n)]  # by choice
         self._num_cached = [0] * len(prompts)
-        self.num_made = 0
-        self.reported: ReportedUsage | None = None  # by an engine elsewhere
+        self._num_made = [0] * len(prompts)
+        self._num_prompt = [one.num_prompt_tokens for one in prompts]
+        self._reported: dict[int, ReportedUsage] = {}  # by an engine elsewhere, of each prompt
 
     def add_cached(self, choice: int, num_cached: int) -> None:
         """`num_cached`: of the prompt of this choice. After a resume, it may be another number than before."""
@@ -66,6 +67,18 @@ class ModelRound:
     @property
     def num_cached(self) -> int:
         return sum(self._num_cached)
+
+    def add_made(self, choice: int, num_made: int) -> None:
+        self._num_made[self._prompt_of[choice]] += num_made
+
+    def correct(self, choice: int, usage: ReportedUsage) -> tuple[int, int]:
+        """An engine elsewhere has counted what was estimated here. Returns how many tokens there are more."""
+        number = self._prompt_of[choice]
+        more = usage.num_prompt - self._num_prompt[number], usage.num_made - self._num_made[number]
+        self._num_prompt[number], self._num_made[number] = usage.num_prompt, usage.num_made
+        self._reported[number] = usage
+        self.add_cached(choice, usage.num_cached)
+        return more
 
     @property
     def is_over(self) -> bool:
@@ -79,8 +92,8 @@ class ModelRound:
 
     @property
     def num_reasoning(self) -> int:
-        if self.reported:
-            return self.reported.num_reasoning
+        if self._reported:
+            return sum(usage.num_reasoning for usage in self._reported.values())
         return sum(reader.num_reasoning for reader in self.readers)
 
 
@@ -286,10 +299,12 @@ class RunLog:
         if current.request.upstream:
             num_made = _add_foreign(emitted, piece)
         self._usage.num_made += num_made
-        current.num_made += num_made
+        current.add_made(piece.choice, num_made)
         current.add_cached(piece.choice, num_cached)
         if piece.usage:
-            self._correct(current, piece.usage)
+            of_prompt, made = current.correct(piece.choice, piece.usage)
+            self._usage.num_prompt += of_prompt
+            self._usage.num_made += made
         parts = reader.read(piece)
         if self._summary is not None:
             self._summary += [part.text for part in parts if isinstance(part, TextDelta)]
@@ -305,14 +320,6 @@ class RunLog:
                 piece.choice, RoundEnd(piece.finish) if self.transcript else self._choice_end(piece.choice)
             )
         return events
-
-    def _correct(self, current: ModelRound, usage: ReportedUsage) -> None:
-        """An engine elsewhere has counted what was estimated here."""
-        known = current.reported.num_prompt if current.reported else _num_prompt_of(current)
-        self._usage.num_prompt += usage.num_prompt - known
-        self._usage.num_made += usage.num_made - current.num_made
-        current.num_made, current.reported = usage.num_made, usage
-        current.add_cached(0, usage.num_cached)
 
     def _end(self, finish: FinishReason) -> Events:
         self.is_over = True
@@ -331,10 +338,6 @@ class RunLog:
         assert finish
         has_calls, stop = self.round.readers[choice].has_whole_calls, self.round.stops[choice]
         return ChoiceEnd(finish, has_calls, self.round.request.context, stop)
-
-
-def _num_prompt_of(current: ModelRound) -> int:
-    return sum(one.num_prompt_tokens for one in (current.request, *current.more_prompts))
 
 
 def _add_foreign(emitted: EmittedTokens, piece: Piece) -> int:

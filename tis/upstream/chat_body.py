@@ -58,11 +58,8 @@ def chat_body(
         if prompt.one_call or (grammar and grammar.one_call):
             body["parallel_tool_calls"] = False
     if grammar:
-        body |= _form_fields(grammar, prompt, abilities)
-    body |= _template_fields(prompt, abilities)
-    if abilities.takes_salt and cache_salt:
-        body["cache_salt"] = hashlib.sha256(cache_salt.encode("utf-8", "replace")).hexdigest()
-    return body
+        body |= form_fields(grammar, prompt.tools, abilities)
+    return {**body, **_template_fields(prompt, abilities), **salt_fields(cache_salt, abilities)}
 
 
 def sampling_fields(params: SamplingParams, unset: Sequence[str], abilities: UpstreamAbilities) -> dict[str, Any]:
@@ -81,6 +78,33 @@ def sampling_fields(params: SamplingParams, unset: Sequence[str], abilities: Ups
     if "top_logprobs" in fields:
         fields["logprobs"] = True
     return fields
+
+
+def salt_fields(cache_salt: str, abilities: UpstreamAbilities) -> dict[str, Any]:
+    """As a digest: whose prefixes are shared is no business of another machine."""
+    if not (abilities.takes_salt and cache_salt):
+        return {}
+    return {"cache_salt": hashlib.sha256(cache_salt.encode("utf-8", "replace")).hexdigest()}
+
+
+def form_fields(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities: UpstreamAbilities) -> dict[str, Any]:
+    match grammar.kind:
+        case "marked_calls":
+            return {}  # `strict` stands in the tools
+        case "tool_calls" if grammar.value is None:
+            if len(grammar.tools) == 1 and len(tools) > 1:
+                return {"tool_choice": {"type": "function", "function": {"name": grammar.tools[0].name}}}
+            return {"tool_choice": "required"}
+        case "tool_calls" | "json_schema":
+            schema = {"name": "answer", "schema": grammar.value, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case "json_object":
+            return {"response_format": {"type": "json_object"}}
+        case kind:
+            name = abilities.grammars.get(kind)
+            if name is None:
+                raise lacking(grammar.param)
+            return {"structured_outputs": {name: grammar.value}}
 
 
 def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -116,26 +140,6 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     if part["type"] == "text":
         return {"type": "text", "text": part["text"]}
     raise BadRequest("Pictures, videos and sounds are not passed on to the upstream of this model.", param="messages")
-
-
-def _form_fields(grammar: Grammar, prompt: ChatPrompt, abilities: UpstreamAbilities) -> dict[str, Any]:
-    match grammar.kind:
-        case "marked_calls":
-            return {}  # `strict` stands in the tools
-        case "tool_calls" if grammar.value is None:
-            if len(grammar.tools) == 1 and len(prompt.tools) > 1:
-                return {"tool_choice": {"type": "function", "function": {"name": grammar.tools[0].name}}}
-            return {"tool_choice": "required"}
-        case "tool_calls" | "json_schema":
-            schema = {"name": "answer", "schema": grammar.value, "strict": True}
-            return {"response_format": {"type": "json_schema", "json_schema": schema}}
-        case "json_object":
-            return {"response_format": {"type": "json_object"}}
-        case kind:
-            name = abilities.grammars.get(kind)
-            if name is None:
-                raise lacking(grammar.param)
-            return {"structured_outputs": {name: grammar.value}}
 
 
 def _template_fields(prompt: ChatPrompt, abilities: UpstreamAbilities) -> dict[str, Any]:

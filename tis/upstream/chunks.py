@@ -77,7 +77,8 @@ class ChunkReader:
         if type(number) is not int or not 0 <= number < len(self._choices):
             raise failed("sent a choice that nobody asked for")
         choice = self._choices[number]
-        deltas = self._deltas(choice, given.get("delta") or {})
+        # A completion has its text beside the index, and log probabilities in lists.
+        deltas = self._deltas(choice, {"content": given["text"]} if "text" in given else given.get("delta") or {})
         logprobs = _logprobs(given.get("logprobs"))
         if deltas or logprobs:
             if choice.finish:
@@ -191,12 +192,29 @@ def _detail(usage: Mapping[str, Any], group: str, name: str) -> int:
 
 
 def _logprobs(given: Any) -> tuple[TokenLogprob, ...]:
+    if isinstance(given, dict) and given.get("tokens"):
+        return _listed_logprobs(given)
     content = given.get("content") if isinstance(given, dict) else None
     if not content:
         return ()
     if not isinstance(content, list):
         raise _no_logprobs()
     return tuple(_logprob(one, one.get("top_logprobs") if isinstance(one, dict) else None) for one in content)
+
+
+def _listed_logprobs(given: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
+    tokens, values = given["tokens"], given.get("token_logprobs")
+    tops = given.get("top_logprobs") or [{}] * (len(tokens) if isinstance(tokens, list) else 0)
+    lists = [one for one in (tokens, values, tops) if isinstance(one, list)]
+    if len({len(one) for one in lists}) != 1 or len(lists) < 3:
+        raise _no_logprobs()
+    return tuple(
+        _logprob(
+            {"token": token, "logprob": value},
+            [{"token": other, "logprob": least} for other, least in top.items()] if isinstance(top, dict) else [],
+        )
+        for token, value, top in zip(tokens, values or (), tops, strict=True)
+    )
 
 
 def _logprob(given: Any, top: Any = None) -> TokenLogprob:

@@ -1,7 +1,6 @@
 """The `Engine` of models that engines elsewhere serve."""
 
 import asyncio
-import json
 import ssl
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -16,26 +15,32 @@ from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription
 from tis.engine.models.model_status import ModelStatus
+from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
+from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt
 from tis.engine.request_rules import RequestRules
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
+from tis.engine.speech.heard import HeardWindow, HearingOptions, SpeechDescription, SpeechWindow
 from tis.engine.upstream_call import UpstreamCall
 from tis.errors import BadRequest, Draining
-from tis.upstream.chat_body import chat_body
+from tis.upstream.chat_body import chat_body, lacking
+from tis.upstream.completion_body import completion_body
 from tis.upstream.endpoints import Endpoint, EndpointPool
-from tis.upstream.errors import UpstreamFault, unreachable
+from tis.upstream.errors import unreachable
+from tis.upstream.hearing import DESCRIPTION
 from tis.upstream.http_client import UpstreamHttp
 from tis.upstream.no_tokenizer import NO_TOKENIZER
+from tis.upstream.prompt_lists import choices_of_prompts, listed_answer, prepared_again, require_continuable
 from tis.upstream.refused import RefusedElsewhere
+from tis.upstream.token_counts import count_tokens, estimated_tokens
 from tis.upstream.upstream_model import UpstreamModel
 from tis.upstream.upstream_request import UpstreamRequest
+from tis.upstream.whole_answers import embed_at, hear_at, score_at
 
-_BYTES_PER_TOKEN = 4  # of an estimate
-_MAX_COUNT_SECONDS = 10.0
-_CHAT = "/chat/completions"
+_CHAT, _COMPLETION = "/chat/completions", "/completions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,29 +159,79 @@ class UpstreamEngine(RefusedElsewhere):
     ) -> PreparedRequest:
         self._require_open(is_resumed=is_resumed)
         model = self._model_for(model_id, "chat")
-        params = self._rules.layered(sampling, model.entry, {})
+        params, unset = self._sampling(model, sampling)
+        body = chat_body(model.model, prompt, params, unset, grammar, model.abilities, cache_salt)
+        return await self._prepared(
+            *(model, _CHAT, body, params, unset, sampling, cache_salt), is_only_counted=prompt.is_only_counted
+        )
+
+    async def prepare_raw(
+        self,
+        model_id: str,
+        prompts: Sequence[RawPrompt],
+        sampling: Mapping[str, Any],
+        grammar: Grammar | None = None,
+        *,
+        prompt_logprobs: int | None = None,
+        prompt_only: bool = False,
+        cache_salt: str = "",
+        ticket: Ticket | None = None,
+    ) -> list[PreparedRequest]:
+        self._require_open(is_resumed=False)
+        model = self._model_for(model_id, "chat")
+        if prompt_logprobs is not None:
+            raise lacking("echo")  # with log probabilities: the tokens of the prompt are not known here
+        params, unset = self._sampling(model, sampling)
+        prepared = []
+        for number, prompt in enumerate(prompts):
+            body = completion_body(model.model, prompt, params, unset, grammar, model.abilities, cache_salt)
+            param = f"prompt.{number}" if len(prompts) > 1 else "prompt"
+            prepared.append(
+                await self._prepared(
+                    *(model, _COMPLETION, body, params, unset, sampling, cache_salt), is_raw=True, param=param
+                )
+            )
+        return prepared
+
+    def _sampling(self, model: UpstreamModel, sampling: Mapping[str, Any]) -> tuple[SamplingParams, tuple[str, ...]]:
+        """The parameters, and the names of those that nobody has set."""
         known = {**self._limits.operator_defaults, **model.entry.defaults, **sampling}
         unset = tuple(name for name in SamplingParams.__dataclass_fields__ if known.get(name) is None)
-        body = chat_body(model.model, prompt, params, unset, grammar, model.abilities, cache_salt)
-        num_tokens = await self._count(model, body)
-        is_estimate = num_tokens is None
-        if num_tokens is None:
-            num_tokens = await _estimated(body)
+        return self._rules.layered(sampling, model.entry, {}), unset
+
+    async def _prepared(
+        self,
+        model: UpstreamModel,
+        path: str,
+        body: dict[str, Any],
+        params: SamplingParams,
+        unset: tuple[str, ...],
+        sampling: Mapping[str, Any],
+        cache_salt: str,
+        *,
+        is_raw: bool = False,
+        is_only_counted: bool = False,
+        param: str = "messages",
+    ) -> PreparedRequest:
+        """Counts the prompt, and cuts `max_tokens` to what has room behind it."""
+        counted = await count_tokens(model, body)
+        num_tokens = await estimated_tokens(body) if counted is None else counted
         context = self._context_length(model)
-        if context and not is_estimate and not prompt.is_only_counted:
-            if num_tokens >= context:
-                raise ContextLengthExceeded(context, f"you requested {num_tokens} tokens in the messages.")
+        if context and counted and not is_only_counted:
+            if counted >= context:
+                raise ContextLengthExceeded(context, f"you requested {counted} tokens in the {param}.", param=param)
             if "max_tokens" in sampling and params.max_tokens > context:
                 raise ContextLengthExceeded(
                     context, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
                 )
-            params = params.with_max_tokens(min(params.max_tokens, context - num_tokens))
+            params = params.with_max_tokens(min(params.max_tokens, context - counted))
             body["max_tokens"] = params.max_tokens
         return PreparedRequest(
-            *(model_id, model.model, NO_TOKENIZER, [], params),
+            *(model.entry.id, model.model, NO_TOKENIZER, [], params),
             new_seed() if params.seed is None else params.seed,
             cache_salt=cache_salt,
-            upstream=UpstreamCall(_CHAT, body, num_tokens, is_estimate, unset),
+            is_raw=is_raw,
+            upstream=UpstreamCall(path, body, num_tokens, counted is None, unset),
         )
 
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
@@ -186,6 +241,51 @@ class UpstreamEngine(RefusedElsewhere):
         request = UpstreamRequest(prepared, prepared.upstream, model.cancel, ticket, is_resumed=is_resumed)
         return _submitted(model, request, ticket)
 
+    def submit_list(self, prepared: Sequence[PreparedRequest], *, ticket: Ticket | None = None) -> Answer:
+        if len(prepared) == 1:
+            return self.submit(prepared[0], ticket=ticket)
+        self._require_open(is_resumed=False)
+        model = self._models[prepared[0].model_id]
+        if ticket:
+            ticket.queue(sum(one.num_prompt_tokens for one in prepared))
+        return listed_answer(model, prepared, [None] * len(prepared), ticket)
+
+    async def embed(
+        self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
+    ) -> Embeddings:
+        self._require_open(is_resumed=False)
+        model = self._model_for(model_id, "embedding")
+        return await embed_at(model, texts, options, ticket)
+
+    async def score(
+        self,
+        model_id: str,
+        pairs: Sequence[tuple[str, str]],
+        instruction: str | None = None,
+        *,
+        truncate: bool = False,
+        ticket: Ticket | None = None,
+    ) -> PairScores:
+        self._require_open(is_resumed=False)
+        model = self._model_for(model_id, "rerank")
+        return await score_at(model, pairs, instruction, ticket, truncate=truncate)
+
+    async def describe_speech(self, model_id: str) -> SpeechDescription:
+        self._require_open(is_resumed=False)
+        self._model_for(model_id, "transcription")
+        return DESCRIPTION
+
+    async def detect_language(
+        self, model_id: str, samples: Any, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> str | None:
+        window = SpeechWindow(samples, HearingOptions())
+        return (await self.hear(model_id, window, ticket, is_begun=is_begun)).language
+
+    async def hear(
+        self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> HeardWindow:
+        return await hear_at(self._model_for(model_id, "transcription"), window, ticket, is_begun=is_begun)
+
     async def resume(
         self,
         saved: ResumableRequest,
@@ -193,25 +293,36 @@ class UpstreamEngine(RefusedElsewhere):
         media: Sequence[Medium] = (),
         ticket: Ticket | None = None,
     ) -> Answer:
+        model = await self._model_to_resume(saved)
+        [prepared] = prepared_again([saved])
+        assert prepared.upstream
+        request = UpstreamRequest(prepared, prepared.upstream, model.cancel, ticket, emitted=emitted)
+        if request.is_over:
+            return request.answer
+        require_continuable(request, model)
+        return _submitted(model, request, ticket)
+
+    async def resume_list(
+        self, saved: Sequence[ResumableRequest], emitted: Sequence[EmittedTokens], ticket: Ticket | None = None
+    ) -> Answer:
+        if len(saved) == 1:
+            return await self.resume(saved[0], emitted, ticket=ticket)
+        model = await self._model_to_resume(saved[0])
+        if ticket:
+            ticket.queue(sum(one.num_prompt_tokens for one in saved), is_resumed=True)
+        return listed_answer(model, prepared_again(saved), choices_of_prompts(saved, emitted), ticket)
+
+    async def _model_to_resume(self, saved: ResumableRequest) -> UpstreamModel:
+        """Raises Unavailable if it may be resumed later."""
         if self.is_draining:
             raise Draining
         model = self._models.get(saved.model_id)
         if model is None or saved.upstream is None or saved.revision != model.model:
             raise GenerationInterrupted(f"The answer cannot be resumed: {saved.model_id} is another model now.")
-        prepared = PreparedRequest(
-            *(saved.model_id, saved.revision, NO_TOKENIZER, [], saved.params, saved.seed),
-            cache_salt=saved.cache_salt,
-            upstream=saved.upstream,
-        )
-        request = UpstreamRequest(prepared, saved.upstream, model.cancel, ticket, emitted=emitted)
-        if request.is_over:
-            return request.answer
-        if request.has_begun and (why := request.why_not_continued(model.abilities)):
-            raise GenerationInterrupted(f"The server was restarted during this answer, which cannot go on: {why}.")
         await model.pool.probe_now()
         if not model.pool.is_usable:
             raise unreachable().error
-        return _submitted(model, request, ticket)
+        return model
 
     def _model_for(self, model_id: str, task: str) -> UpstreamModel:
         model = self._models.get(model_id)
@@ -225,29 +336,6 @@ class UpstreamEngine(RefusedElsewhere):
         lengths = [model.pool.context_length, self._rules.context_limit(model.entry)]
         return min((length for length in lengths if length), default=None)
 
-    async def _count(self, model: UpstreamModel, body: Mapping[str, Any]) -> int | None:
-        """The tokens of a prompt, by the upstream's own tokenizer; None if it cannot tell."""
-        endpoint = model.pool.choose((), ()) if model.abilities.counts_chats else None
-        if endpoint is None:
-            return None
-        names = (
-            "model",
-            "messages",
-            "tools",
-            "chat_template_kwargs",
-            "add_generation_prompt",
-            "continue_final_message",
-        )
-        asked = {name: body[name] for name in names if name in body}
-        try:
-            counted = await endpoint.http.post("/tokenize", asked, _MAX_COUNT_SECONDS, at_root=True)
-        except UpstreamFault as fault:
-            if isinstance(fault.error, BadRequest):
-                raise fault.error from None
-            return None
-        count = counted.get("count") if isinstance(counted, dict) else None
-        return count if type(count) is int and 0 < count < 2**31 else None
-
     def _require_open(self, *, is_resumed: bool) -> None:
         if self.is_draining and not is_resumed:
             raise Draining
@@ -258,8 +346,3 @@ def _submitted(model: UpstreamModel, request: UpstreamRequest, ticket: Ticket | 
         ticket.queue(request.num_prompt_tokens, is_resumed=request.is_resumed)
     model.submit(request)
     return request.answer
-
-
-async def _estimated(body: Mapping[str, Any]) -> int:
-    text = await asyncio.to_thread(json.dumps, [body.get("messages"), body.get("tools")], ensure_ascii=False)
-    return 1 + len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN

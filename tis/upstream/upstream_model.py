@@ -8,7 +8,7 @@ from contextlib import aclosing
 from tis.engine.answer import Piece
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.model_status import ModelStatus
-from tis.engine.request import deliver
+from tis.engine.request import QueuedRequest, deliver
 from tis.engine.request_queue import RequestQueue
 from tis.errors import GenerationFailed, ServiceError, Unavailable
 from tis.observability.logs import log_exception
@@ -17,8 +17,11 @@ from tis.upstream.endpoints import Endpoint, EndpointPool
 from tis.upstream.errors import UpstreamFault, too_slow, unreachable
 from tis.upstream.kinds import ABILITIES
 from tis.upstream.upstream_request import UpstreamRequest
+from tis.upstream.whole_request import WholeRequest
 
 log = logging.getLogger("tis.upstream")
+_Request = UpstreamRequest | WholeRequest
+_REQUESTS = (UpstreamRequest, WholeRequest)
 _PAUSES = (0.5, 1.0, 2.0, 4.0)  # between tries to go on with an answer that has begun, when no upstream answers
 _AFTER_END_SECONDS = 1.0  # for the rest of a stream behind its end, so that its connection can be used again
 
@@ -33,13 +36,18 @@ class UpstreamModel:
         self._key = key
         self._max_running = max_running
         self._queue = RequestQueue(entry.id, queue_size)
-        self._running: dict[UpstreamRequest, asyncio.Task[None]] = {}
+        self._running: dict[_Request, asyncio.Task[None]] = {}
         self._used_at = time.monotonic()
 
     @property
     def model(self) -> str:
         """Its name at the upstream."""
         return self.entry.upstream_model or self.entry.id
+
+    @property
+    def is_ours(self) -> bool:
+        """It is a server of this software, which has fields of its own."""
+        return self.entry.upstream_kind == "tis"
 
     @property
     def status(self) -> ModelStatus:
@@ -54,12 +62,13 @@ class UpstreamModel:
             idle_seconds=idle,
         )
 
-    def submit(self, request: UpstreamRequest) -> None:
-        request.timing.submitted(request.model_name, request.num_prompt_tokens)
+    def submit(self, request: "_Request") -> None:
+        request.timing.submitted(self.entry.id, request.num_prompt_tokens)
         self._queue.put(request)
         self._begin_next()
 
-    def cancel(self, request: UpstreamRequest) -> None:
+    def cancel(self, request: QueuedRequest) -> None:
+        assert isinstance(request, _REQUESTS)
         if task := self._running.get(request):
             task.cancel()
         elif request in self._queue:
@@ -77,16 +86,16 @@ class UpstreamModel:
 
     def _begin_next(self) -> None:
         while len(self._running) < self._max_running and (request := self._queue.next()):
-            assert isinstance(request, UpstreamRequest)
+            assert isinstance(request, _REQUESTS)
             request.timing.admitted_at = time.monotonic()
             self._running[request] = asyncio.create_task(self._run(request))
 
-    async def _run(self, request: UpstreamRequest) -> None:
-        """Whatever happens, the readers of the answer get its end, or the reason why there is none."""
+    async def _run(self, request: "_Request") -> None:
+        """Whatever happens, who waits for the answer gets its end, or the reason why there is none."""
         error: ServiceError | None = None
         try:
             async with asyncio.timeout(self.entry.upstream_seconds.answer):
-                await self._answer(request)
+                await (self._ask(request) if isinstance(request, WholeRequest) else self._answer(request))
         except TimeoutError:
             error = too_slow(f"took longer than {self.entry.upstream_seconds.answer:g} s for the answer").error
         except asyncio.CancelledError:
@@ -103,6 +112,25 @@ class UpstreamModel:
         del self._running[request]
         self._used_at = time.monotonic()
         self._begin_next()
+
+    async def _ask(self, request: WholeRequest) -> None:
+        tried: set[Endpoint] = set()
+        fault = unreachable()
+        while endpoint := self.pool.choose((), tried):
+            try:
+                with endpoint.running(()):
+                    made = await request.ask(endpoint.http)
+            except UpstreamFault as failed:
+                fault = failed
+                endpoint.failed(fault)
+                if not fault.may_go_elsewhere:
+                    break
+                tried.add(endpoint)
+            else:
+                endpoint.succeeded()
+                request.receive(made, time.monotonic())
+                return
+        raise fault.error
 
     async def _answer(self, request: UpstreamRequest) -> None:
         tried: set[Endpoint] = set()

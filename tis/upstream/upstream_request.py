@@ -9,6 +9,7 @@ from typing import Any
 from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer, Piece
 from tis.engine.prepared_request import PreparedRequest
+from tis.engine.prompt_list import NewAnswer
 from tis.engine.request import Delivery
 from tis.engine.request_timing import RequestTiming
 from tis.engine.resumable_request import EmittedTokens
@@ -37,6 +38,7 @@ class UpstreamRequest:
         *,
         is_resumed: bool = False,
         emitted: Sequence[EmittedTokens] | None = None,
+        new_answer: NewAnswer = Answer,
     ) -> None:
         """`emitted`: another process began it."""
         self.prepared = prepared
@@ -47,8 +49,11 @@ class UpstreamRequest:
         self.timing = RequestTiming(ticket, is_continued=emitted is not None)
         self.blocks = prompt_blocks(call.body)
         self._call = call
-        self._choices = list(emitted or (EmittedTokens() for _ in range(prepared.params.n)))
-        self.answer = Answer(sum(one.finish is None for one in self._choices), self.cancel)
+        # Copies: the log of the run notes in its own what is delivered here.
+        self._choices = [replace(one, texts=[*one.texts], reasoning=[*one.reasoning]) for one in emitted or ()] or [
+            EmittedTokens() for _ in range(prepared.params.n)
+        ]
+        self.answer = new_answer(sum(one.finish is None for one in self._choices), self.cancel)
         self._num_counted = 0
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
@@ -114,34 +119,39 @@ class UpstreamRequest:
     def why_not_continued(self, abilities: UpstreamAbilities) -> str | None:
         """Why no other upstream can go on behind what clients have."""
         body, choice = self._call.body, self._choices[0]
-        if not (abilities.continues or abilities.prefills):
-            return "its kind cannot go on with an answer that has begun"
         if len(self._choices) > 1:
             return "it has several choices"
         if choice.num_calls:
             return "it had begun a tool call"
-        if not "".join(choice.texts).strip():
-            return "it was still reasoning"
-        if self._call.path != "/chat/completions" or any(name in body for name in _FORMS):
+        if any(name in body for name in _FORMS):
             return "it is held to a format, which cannot be entered in the middle"
-        return None
+        if "prompt" in body:
+            return None if isinstance(body["prompt"], str) else "its prompt are tokens, and its text is not"
+        if not (abilities.continues or abilities.prefills):
+            return "its kind cannot go on with an answer that has begun"
+        return None if "".join(choice.texts).strip() else "it was still reasoning"
 
     def body_now(self, abilities: UpstreamAbilities) -> tuple[dict[str, Any], str]:
         """With the blanks that clients have and templates drop, behind what is to be continued."""
         body, choice = self._call.body, self._choices[0]
         if not self.has_begun:
             return body, ""
-        messages, text = list(body["messages"]), "".join(choice.texts)
+        text, left = "".join(choice.texts), max(1, self.prepared.params.max_tokens - choice.num_pieces)
+        continued = {**body, "max_tokens": left}
+        if "min_tokens" in body:
+            continued["min_tokens"] = max(0, body["min_tokens"] - choice.num_pieces)
+        if "prompt" in body:
+            return {**continued, "prompt": body["prompt"] + text}, ""
+        messages = list(body["messages"])
         if body.get("continue_final_message"):
             text = str(messages.pop().get("content") or "") + text
         final = {"role": "assistant", "content": text.rstrip()}
         if reasoning := "".join(choice.reasoning):
             final["reasoning_content"] = reasoning
-        left = max(1, self.prepared.params.max_tokens - choice.num_pieces)
-        continued = {**body, "messages": [*messages, final], "max_tokens": left, **continuing_fields(abilities)}
-        if "min_tokens" in body:
-            continued["min_tokens"] = max(0, body["min_tokens"] - choice.num_pieces)
-        return continued, text[len(text.rstrip()) :]
+        return (
+            {**continued, "messages": [*messages, final], **continuing_fields(abilities)},
+            text[len(text.rstrip()) :],
+        )
 
     def _note(self, piece: Piece, now: float) -> None:
         choice = self._choices[piece.choice]
