@@ -12,12 +12,12 @@ import httpx2
 
 from tests.serving import Served, served, settings_with
 
-QUICK = {"connect": 2, "first_token": 5, "next_token": 2, "answer": 20, "probe": 0.2}
+SECONDS = {"connect": 10, "first_token": 30, "next_token": 20, "answer": 60, "probe": 0.2}
 
 
 def write_catalogue(folder: Path, urls: Sequence[str], **fields: Any) -> Path:
     path = folder / "models.yaml"
-    entry = {"upstream": list(urls), "upstream_kind": "tis", "upstream_seconds": QUICK, **fields}
+    entry = {"upstream": list(urls), "upstream_kind": "tis", "upstream_seconds": SECONDS, **fields}
     path.write_text(json.dumps({"models": {"far": entry}}))  # JSON is YAML
     return path
 

@@ -24,7 +24,7 @@ QUESTIONS = ("Tell me a short story.", "Siapa kamu?", "What is 12 + 7?")
 STORY = said("Tell me a long story.", temperature=0, max_tokens=400, ignore_eos=True)
 
 
-class Pair:
+class DemoUpstreams:
     """Two servers of the demo model, each of which is started again after a test has killed it."""
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
-    both = Pair()
+def pair() -> Iterator[DemoUpstreams]:
+    both = DemoUpstreams()
     yield both
     both.close()
 
@@ -69,7 +69,7 @@ def asked(url: str, body: dict[str, Any]) -> Any:
     return httpx2.post(f"{url}{CHAT}", json=body, timeout=60).json()["choices"]
 
 
-def test_the_text_is_that_of_asking_directly(pair: Pair, tmp_path: Path) -> None:
+def test_the_text_is_that_of_asking_directly(pair: DemoUpstreams, tmp_path: Path) -> None:
     with gateway(tmp_path, *pair.urls, upstream_model="demo") as server:
         for question in QUESTIONS:
             for more in ({"temperature": 0}, {"temperature": 1.1, "seed": 5}, {"temperature": 0, "n": 2}):
@@ -81,7 +81,7 @@ def test_the_text_is_that_of_asking_directly(pair: Pair, tmp_path: Path) -> None
         assert asked(server.url, body) == asked(pair.processes[0].url, body)
 
 
-def test_an_answer_is_the_same_when_its_upstream_is_killed(pair: Pair, tmp_path: Path) -> None:
+def test_an_answer_is_the_same_when_its_upstream_is_killed(pair: DemoUpstreams, tmp_path: Path) -> None:
     whole = asked(pair.processes[0].url, STORY)[0]["message"]["content"]
     with gateway(tmp_path, *pair.urls, upstream_model="demo") as server, client_of(server) as client:
         reading = Reading(client, {**STORY, "session_id": "killed"})
@@ -96,7 +96,7 @@ def test_an_answer_is_the_same_when_its_upstream_is_killed(pair: Pair, tmp_path:
 
 
 @pytest.mark.anyio
-async def test_an_answer_goes_on_after_a_kill_of_the_server_in_front(pair: Pair, tmp_path: Path) -> None:
+async def test_an_answer_goes_on_after_a_kill_of_the_server_in_front(pair: DemoUpstreams, tmp_path: Path) -> None:
     whole = asked(pair.processes[0].url, STORY)[0]["message"]["content"]
     path = write_catalogue(tmp_path, pair.urls, upstream_model="demo")
     variables = durable(tmp_path, MODEL_CONFIG=str(path), MODEL_REPO_ID="far")

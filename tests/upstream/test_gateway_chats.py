@@ -69,7 +69,7 @@ def test_a_dropped_connection_is_resumed_with_the_same_bytes(slow_front: httpx2.
 
 
 def test_a_cancelled_answer_ends_here_and_at_the_upstream(slow_front: httpx2.Client, slow_server: Served) -> None:
-    read_blocks(slow_front, said(LONG * 9, session_id="cancelled"), 3)
+    read_blocks(slow_front, said(LONG * 99, session_id="cancelled"), 3)
     assert slow_front.post("/v1/cancel/cancelled").status_code == 200
     last = blocks_of(slow_front.get("/v1/stream/cancelled").text)[-2].chunk["choices"][0]
     assert last["finish_reason"] == "stop" and last["cancelled"]

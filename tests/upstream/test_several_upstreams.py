@@ -14,7 +14,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import blocks_of, text_of
 from tests.serving import Process, free_port, server_process, wait_until_live
 from tests.test_status import until
-from tests.upstream.gateway import DONE, HEAD, Send, chunk, client_of, event, gateway, scripted
+from tests.upstream.gateway import DONE, HEAD, SECONDS, Send, chunk, client_of, event, gateway, scripted
 
 SLOW = "echo?tokens_per_second=40"
 LONG = "It took the ferry a night to cross the sea. " * 3
@@ -67,7 +67,8 @@ class Reading:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=lambda how: how.name)
 def test_an_answer_goes_on_when_its_upstream_dies(how: signal.Signals, tmp_path: Path) -> None:
-    with upstreams(SLOW, SLOW) as both, front_of(tmp_path, both) as client:
+    seconds = {**SECONDS, "connect": 1}  # three probes without an answer, and it counts as gone
+    with upstreams(SLOW, SLOW) as both, front_of(tmp_path, both, upstream_seconds=seconds) as client:
         reading = Reading(client, said(LONG, session_id="s"))
         reading.until_blocks(10)
         [serving] = [one for one in both if num_running(one)]

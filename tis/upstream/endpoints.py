@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tis.engine.models.entry_fields import UpstreamSeconds
-from tis.upstream.errors import UpstreamFault, UpstreamTimeout
+from tis.upstream.errors import UpstreamFault
 from tis.upstream.http_client import StreamWatch, UpstreamHttp
 
 _log = logging.getLogger("tis.upstream")
@@ -92,7 +92,7 @@ class Endpoint:
         self._num_missed += 1
         if self._num_missed == 1:
             self._missed_since = time.monotonic()
-        if isinstance(fault.error, UpstreamTimeout) and self._num_missed < _MAX_FAULTS:
+        if fault.is_silent and self._num_missed < _MAX_FAULTS:
             return  # it may only be busy
         if self.is_reachable is not False:
             _log.warning("%s does not answer: %s", self.http.url, fault.error.message)

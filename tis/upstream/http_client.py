@@ -27,6 +27,7 @@ class StreamWatch:
 
     def __init__(self) -> None:
         self.last_at = time.monotonic()  # of a sign of life
+        self.session_id = ""  # of an upstream of ours
         self._wait: asyncio.Timeout | None = None
 
     def give_up(self) -> None:
@@ -68,6 +69,7 @@ class UpstreamHttp:
         lines, num_bytes, seconds = EventLines(), 0, self._seconds.first_token
         async with self._response("POST", self._path + path, await _written(body), seconds) as response:
             _require_type(response, b"text/event-stream")
+            watch.session_id = _header(response, b"x-session-id").decode("latin-1")[:128]
             async with aclosing(_body_of(response)) as received:
                 while True:
                     events: list[bytes] = []
@@ -138,7 +140,9 @@ class UpstreamHttp:
                 if response.status != 200:
                     raise await self._refusal(response)
                 yield response
-        except (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout, OSError):
+        except (httpcore2.ConnectTimeout, httpcore2.PoolTimeout):
+            raise unreachable(is_silent=True) from None
+        except (httpcore2.ConnectError, OSError):
             raise unreachable() from None
         except httpcore2.TimeoutException:
             raise too_slow(f"did not answer within {seconds:g} s") from None

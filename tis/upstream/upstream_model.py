@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import re
 import time
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 
 from tis.engine.answer import Piece
 from tis.engine.models.catalogue import CatalogueEntry
@@ -15,6 +17,7 @@ from tis.observability.logs import log_exception
 from tis.upstream.chunks import ChunkReader
 from tis.upstream.endpoints import Endpoint, EndpointPool
 from tis.upstream.errors import UpstreamFault, too_slow, unreachable
+from tis.upstream.http_client import StreamWatch
 from tis.upstream.kinds import ABILITIES
 from tis.upstream.upstream_request import UpstreamRequest
 from tis.upstream.whole_request import WholeRequest
@@ -23,6 +26,8 @@ log = logging.getLogger("tis.upstream")
 _Request = UpstreamRequest | WholeRequest
 _REQUESTS = (UpstreamRequest, WholeRequest)
 _PAUSES = (0.5, 1.0, 2.0, 4.0)  # between tries to go on with an answer that has begun, when no upstream answers
+_SESSION_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_CANCEL_SECONDS = 2.0
 _AFTER_END_SECONDS = 1.0  # for the rest of a stream behind its end, so that its connection can be used again
 
 
@@ -37,6 +42,7 @@ class UpstreamModel:
         self._max_running = max_running
         self._queue = RequestQueue(entry.id, queue_size)
         self._running: dict[_Request, asyncio.Task[None]] = {}
+        self._cancels: set[asyncio.Task[None]] = set()
         self._used_at = time.monotonic()
 
     @property
@@ -82,6 +88,7 @@ class UpstreamModel:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._cancels)
         await self.pool.close()
 
     def _begin_next(self) -> None:
@@ -162,12 +169,23 @@ class UpstreamModel:
             else:
                 endpoint.succeeded()
 
+    @contextmanager
+    def _cancelling(self, endpoint: Endpoint, watch: StreamWatch, reader: ChunkReader) -> Iterator[None]:
+        """To close the connection ends an answer everywhere but at ours, which waits for its client to come back."""
+        try:
+            yield
+        finally:
+            if self.is_ours and not reader.is_whole and _SESSION_ID.fullmatch(watch.session_id):
+                cancelling = asyncio.create_task(_cancel_at(endpoint, watch.session_id))
+                self._cancels.add(cancelling)
+                cancelling.add_done_callback(self._cancels.discard)
+
     async def _try(self, endpoint: Endpoint, request: UpstreamRequest) -> None:
         num_before = request.num_made
         body, blanks = request.body_now(self.abilities)
         max_tokens = max(1, request.prepared.params.max_tokens - num_before)
         reader = ChunkReader(request.num_choices, max_tokens, self._key, skip=blanks)
-        with endpoint.running(request.blocks) as watch:
+        with endpoint.running(request.blocks) as watch, self._cancelling(endpoint, watch, reader):
             async with aclosing(endpoint.http.events(request.path, body, watch)) as events:
                 try:
                     async for data in events:
@@ -184,6 +202,13 @@ class UpstreamModel:
                         await anext(events, None)
                 except (TimeoutError, UpstreamFault):
                     pass  # the answer is whole
+
+
+async def _cancel_at(endpoint: Endpoint, session_id: str) -> None:
+    try:
+        await endpoint.http.post(f"/cancel/{session_id}", {}, _CANCEL_SECONDS)
+    except UpstreamFault:
+        pass  # it is gone, or ends the answer when nobody has come back
 
 
 def _closing() -> ServiceError:
