@@ -80,6 +80,12 @@ def test_an_answer_goes_on_when_its_upstream_dies(how: signal.Signals, tmp_path:
         [other] = [one for one in both if one is not serving]
         assert num_served(other) == 1
         assert blocks_of(client.get("/v1/stream/s").text)[-1].data == "[DONE]"
+        page = client.get("/metrics").text
+        assert 'tis_upstream_continued_total{model_name="far"}' in page  # it is not there before the first one
+        ups = [
+            f'tis_upstream_up{{model_name="far",upstream="{n}"}} {float(one is other)}' for n, one in enumerate(both)
+        ]
+        assert [line for line in ups if line in page] == ups
 
 
 def test_before_the_first_token_another_one_is_asked(tmp_path: Path) -> None:

@@ -28,10 +28,12 @@ class StreamWatch:
     def __init__(self) -> None:
         self.last_at = time.monotonic()  # of a sign of life
         self.session_id = ""  # of an upstream of ours
+        self.is_given_up = False
         self._wait: asyncio.Timeout | None = None
 
     def give_up(self) -> None:
         if self._wait and not self._wait.expired():
+            self.is_given_up = True
             self._wait.reschedule(asyncio.get_running_loop().time())
 
     @asynccontextmanager
@@ -83,7 +85,8 @@ class UpstreamHttp:
                                 num_bytes += len(chunk)
                                 events = lines.feed(chunk)
                     except TimeoutError:
-                        raise too_slow(f"sent nothing for {seconds:g} s") from None
+                        why = "does not answer any more" if watch.is_given_up else f"sent nothing for {seconds:g} s"
+                        raise too_slow(why) from None
                     except EventTooLong as too_long:
                         raise failed(f"sent {too_long}") from None
                     if num_bytes > MAX_ANSWER_BYTES:

@@ -14,6 +14,7 @@ from tis.engine.request import QueuedRequest, deliver
 from tis.engine.request_queue import RequestQueue
 from tis.errors import GenerationFailed, ServiceError, Unavailable
 from tis.observability.logs import log_exception
+from tis.observability.model_metrics import UPSTREAM_CONTINUED, UPSTREAM_TRIES, UpstreamOutcome
 from tis.upstream.chunks import ChunkReader
 from tis.upstream.endpoints import Endpoint, EndpointPool
 from tis.upstream.errors import UpstreamFault, too_slow, unreachable
@@ -66,6 +67,7 @@ class UpstreamModel:
             num_waiting=len(self._queue),
             num_running=len(self._running),
             idle_seconds=idle,
+            upstreams=[one.is_usable for one in self.pool],
         )
 
     def submit(self, request: "_Request") -> None:
@@ -128,13 +130,12 @@ class UpstreamModel:
                 with endpoint.running(()):
                     made = await request.ask(endpoint.http)
             except UpstreamFault as failed:
-                fault = failed
-                endpoint.failed(fault)
+                fault = self._failed(endpoint, failed)
                 if not fault.may_go_elsewhere:
                     break
                 tried.add(endpoint)
             else:
-                endpoint.succeeded()
+                self._succeeded(endpoint)
                 request.receive(made, time.monotonic())
                 return
         raise fault.error
@@ -158,16 +159,27 @@ class UpstreamModel:
                 await asyncio.sleep(pause)
                 tried.clear()
                 continue
+            if request.has_begun:
+                UPSTREAM_CONTINUED.labels(self.entry.id).inc()
             try:
                 await self._try(endpoint, request)
             except UpstreamFault as failed:
-                fault = failed
-                endpoint.failed(fault)
+                fault = self._failed(endpoint, failed)
                 if not fault.may_go_elsewhere:
                     raise fault.error from None
                 (tried if not fault.is_stale or endpoint in stale else stale).add(endpoint)
             else:
-                endpoint.succeeded()
+                self._succeeded(endpoint)
+
+    def _failed(self, endpoint: Endpoint, fault: UpstreamFault) -> UpstreamFault:
+        outcome: UpstreamOutcome = "failed" if fault.may_go_elsewhere else "refused"
+        UPSTREAM_TRIES.labels(self.entry.id, outcome).inc()
+        endpoint.failed(fault)
+        return fault
+
+    def _succeeded(self, endpoint: Endpoint) -> None:
+        UPSTREAM_TRIES.labels(self.entry.id, "ok").inc()
+        endpoint.succeeded()
 
     @contextmanager
     def _cancelling(self, endpoint: Endpoint, watch: StreamWatch, reader: ChunkReader) -> Iterator[None]:
