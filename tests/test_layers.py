@@ -24,7 +24,8 @@ LAYERS = [
     {"anthropic_api", "ollama_api", "audio_api"},
     {"openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"},
     {"chat", "http"},
-    {"engine", "upstream", "streaming", "media", "mcp_client", "database"},
+    {"upstream"},
+    {"engine", "streaming", "media", "mcp_client", "database"},
     {"sandbox", "cancellation", "admission"},
     {"setting_types", "errors", "bounds", "json_bytes", "observability", "shutdown", "network"},
 ]
@@ -45,7 +46,7 @@ HOMES = {
     "mcp": {"mcp_client", "mcp_server"},
     "mcp_types": {"mcp_client", "mcp_server"},
     "httpx2": {"mcp_client"},
-    "httpcore2": {"mcp_client"},
+    "httpcore2": {"mcp_client", "upstream"},
 }
 # Folders of a package, from the top: each imports those below it only.
 FOLDERS = {"openai_api": ["routes", "wire", "store"]}
@@ -159,7 +160,7 @@ def machines_that_read_settings_or_environment(modules: Iterable[Module]) -> lis
     return [
         module.path
         for module in modules
-        if module.layer == layer_of("engine")
+        if module.layer in (layer_of("engine"), layer_of("upstream"))
         and (any(name.endswith(".settings") for name in module.imports) or reads_environment(module))
     ]
 

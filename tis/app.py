@@ -34,6 +34,8 @@ from tis.arguments import (
     session_limits_of,
     session_store_of,
     tracer_of,
+    upstream_keys_of,
+    upstream_limits_of,
 )
 from tis.audio_api.audio_options import AudioOptions
 from tis.audio_api.routes import router as audio_router
@@ -46,7 +48,7 @@ from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
-from tis.engine.models.catalogue import CatalogueError
+from tis.engine.models.catalogue import CatalogueEntry, CatalogueError
 from tis.engine.models.load_observer import LoadObserver
 from tis.engine.models.model_slot import Load
 from tis.engine.threaded_pooling import ThreadedPooling
@@ -110,6 +112,8 @@ from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import Sessions
 from tis.streaming.source import ReadAttachments, ResumeSource, Source
 from tis.streaming.stores.store import Store
+from tis.upstream.engine_switch import EngineSwitch
+from tis.upstream.upstream_engine import UpstreamEngine
 
 if TYPE_CHECKING:
     from tis.marketplace.assistant.shopping_assistant import AssistantModel
@@ -172,12 +176,17 @@ def create_app(
     """
     configure_logs(settings.log_level, form=settings.log_format)
     tracer = tracer or tracer_of(settings)
-    engine = make_engine(
-        served_models_of(settings),
-        load or loader_of(settings),
-        engine_limits or engine_limits_of(settings),
-        watch,
-        None if load else fetcher_of(settings),
+    models = served_models_of(settings)
+    engine = _served_engine(
+        settings,
+        models,
+        make_engine(
+            [entry for entry in models if not entry.upstream],
+            load or loader_of(settings),
+            engine_limits or engine_limits_of(settings),
+            watch,
+            None if load else fetcher_of(settings),
+        ),
     )
     media = MediaLoader(media_limits_of(settings))
     running_files = RunningFiles()
@@ -309,8 +318,19 @@ def create_app(
     return app
 
 
+ServedEngine = LocalEngine | EngineSwitch
+
+
+def _served_engine(settings: Settings, models: Sequence[CatalogueEntry], local: LocalEngine) -> ServedEngine:
+    elsewhere = [entry for entry in models if entry.upstream]
+    if not elsewhere:
+        return local
+    upstream = UpstreamEngine(elsewhere, upstream_keys_of(elsewhere), upstream_limits_of(settings))
+    return EngineSwitch(models, local, upstream)
+
+
 async def _drain(
-    engine: LocalEngine, sessions: Sessions, files: RunningFiles, seconds: float, hurry: asyncio.Event
+    engine: ServedEngine, sessions: Sessions, files: RunningFiles, seconds: float, hurry: asyncio.Event
 ) -> None:
     """Refuses new requests and waits for running answers. Those that take too long resume after a restart, or fail."""
     log.info("stopping: running answers have up to %g s; a second signal, or Ctrl-C, ends them at once", seconds)
@@ -329,7 +349,7 @@ async def _drain(
     await sessions.end_all()
 
 
-async def _end_when_lost(engine: LocalEngine, sessions: Sessions, end_process: Callable[[int], object]) -> None:
+async def _end_when_lost(engine: ServedEngine, sessions: Sessions, end_process: Callable[[int], object]) -> None:
     """Ends the process when no model can compute in it any more. Durable answers are resumed by the next process."""
     reason = await engine.until_lost()
     log.error("%s The process ends with code %d; `tis serve` starts it again.", reason, EXIT_CODE)
@@ -426,7 +446,7 @@ def _market(
     return Market(database, rules or market_rules_of(settings), model, text_models), router
 
 
-def _text_models(settings: Settings, engine: LocalEngine) -> ThreadedPooling | None:
+def _text_models(settings: Settings, engine: ServedEngine) -> ThreadedPooling | None:
     """Raises CatalogueError for a model that is not served for this."""
     embedding, rerank = settings.marketplace_embedding_model, settings.marketplace_rerank_model
     tasks = {entry.id: entry.task for entry in engine.models}

@@ -1,6 +1,7 @@
 """Translates the settings into the plain arguments of each part: limits, rules, models and stores."""
 
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,7 @@ from tis.streaming.retention import SessionLimits
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Store
+from tis.upstream.upstream_engine import UpstreamLimits
 
 if TYPE_CHECKING:
     from tis.marketplace.mail import Mailer
@@ -150,7 +152,8 @@ def loader_of(settings: Settings) -> Load:
         ),
     )
 
-    served = [entry for entry in served_models_of(settings) if entry.base is None]  # adapters lie in their base
+    # Adapters lie in their base, and what another engine serves is not here at all.
+    served = [entry for entry in served_models_of(settings) if entry.base is None and not entry.upstream]
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
         if settings.cache_dtype != "auto" and (entry.task != "chat" or entry.handler or is_echo(entry.repo)):
@@ -269,6 +272,39 @@ def engine_limits_of(settings: Settings) -> EngineLimits:
         operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
         builtin_defaults=sampling,
     )
+
+
+def upstream_limits_of(settings: Settings) -> UpstreamLimits:
+    limits = engine_limits_of(settings)
+    return UpstreamLimits(
+        queue_size=limits.queue_size,
+        max_running=settings.max_batch_size,
+        max_context_tokens=limits.max_context_tokens,
+        operator_defaults=limits.operator_defaults or {},
+        builtin_defaults=limits.builtin_defaults or {},
+    )
+
+
+def upstream_keys_of(models: Sequence[CatalogueEntry]) -> dict[str, str]:
+    """By the id of the model. Raises CatalogueError, which never has a key in it."""
+    return {entry.id: key for entry in models if (key := _upstream_key(entry))}
+
+
+def _upstream_key(entry: CatalogueEntry) -> str:
+    if entry.upstream_key_env:
+        key, where = os.environ.get(entry.upstream_key_env, ""), f"the variable {entry.upstream_key_env}"
+    elif entry.upstream_key_file:
+        where = f"the file {entry.upstream_key_file}"
+        try:
+            key = Path(entry.upstream_key_file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise CatalogueError(f"{where} with the key for the upstream of {entry.id} cannot be read.") from None
+    else:
+        return ""
+    key = key.strip()
+    if not (key and key.isascii() and key.isprintable() and " " not in key):
+        raise CatalogueError(f"{where} has no key for the upstream of {entry.id}.")
+    return key
 
 
 def admission_limits_of(settings: Settings) -> AdmissionLimits:

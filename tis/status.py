@@ -194,13 +194,18 @@ def _model_gauges(statuses: Sequence[ModelStatus]) -> Iterator[Metric]:
     states = GaugeMetricFamily("tis_model_state", "1 for the state that a model is in", labels=["model_name", "state"])
     held = GaugeMetricFamily("tis_model_memory_bytes", "Memory of a model: weights and cache", labels=["model_name"])
     room = GaugeMetricFamily("tis_kv_cache_tokens", "Tokens that the KV cache has room for", labels=["model_name"])
+    up = GaugeMetricFamily(
+        "tis_upstream_up", "1 if an upstream of a model can be asked", labels=["model_name", "upstream"]
+    )
     for status in statuses:
+        for number, is_up in enumerate(status.upstreams):
+            up.add_metric([status.id, str(number)], is_up)
         for state in get_args(ModelState):
             states.add_metric([status.id, state], status.state == state)
         held.add_metric([status.id], status.held_bytes)
         if status.footprint:
             room.add_metric([status.id], status.footprint.cache_tokens)
-    yield from (states, held, room)
+    yield from (states, held, room, up)
 
 
 def _session_gauges(sessions: Sessions) -> Iterator[Metric]:

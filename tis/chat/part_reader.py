@@ -7,7 +7,7 @@ from tis.chat.parse.config import CertainCalls, ParserConfig, ToolSchemas
 from tis.chat.parse.harmony import HarmonyParser
 from tis.chat.parse.parser import AnswerParser, ChoiceParser, ParseStep, PartKind
 from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
-from tis.engine.answer import Piece, TokenLogprob
+from tis.engine.answer import AnswerDelta, Piece, TokenLogprob
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.text.markers import join_markers
@@ -16,8 +16,8 @@ from tis.engine.text.markers import join_markers
 def parser_config(
     prepared: PreparedRequest, answer_id: str, tools: ToolSchemas, *, one_call: bool = False
 ) -> ParserConfig | None:
-    """None if there is nothing to look for: the text of the answer is its content."""
-    if prepared.markers.reasoning is None and not tools:
+    """None if there is nothing to look for: the text of the answer is its content, or its engine has parsed it."""
+    if prepared.upstream or (prepared.markers.reasoning is None and not tools):
         return None
     tool_format = prepared.markers.tool_format
     grammar = prepared.grammar.grammar if prepared.grammar else None
@@ -69,14 +69,18 @@ class PartReader:
         self._kind: PartKind = "text"  # of the last step
         self._index: int | None = None  # of the last call
         self._is_cut = False  # within the last call
+        self._num_calls = 0  # that an engine elsewhere has parsed
 
     @property
     def has_whole_calls(self) -> bool:
         """Half a call must not be answered, so it is no reason to end with tool_calls."""
-        return self._parser is not None and self._parser.num_calls > 0 and not self._is_cut
+        num_calls = self._parser.num_calls if self._parser else self._num_calls
+        return num_calls > 0 and not self._is_cut
 
     def read(self, piece: Piece) -> list[Part]:
         if self._parser is None:
+            if piece.deltas or (self._num_calls and piece.finish):
+                return list(self._parsed_elsewhere(piece))
             has_part = piece.text or piece.logprobs
             return [TextDelta(piece.text, piece.token_ids, piece.logprobs, piece.offsets)] if has_part else []
         text = join_markers(piece.text, piece.markers) if piece.markers else piece.text
@@ -89,6 +93,32 @@ class PartReader:
                 parts += self._own(step)
             parts += self._rest()
         return parts
+
+    def _parsed_elsewhere(self, piece: Piece) -> Iterator[Part]:
+        for delta in piece.deltas:
+            yield from self._part_of(delta)
+        if piece.logprobs:
+            yield TextDelta("", logprobs=piece.logprobs)
+        if piece.finish and self._num_calls and self._kind == "call":
+            self._is_cut = piece.finish != "stop"
+            yield ToolCallEnd(self._num_calls - 1, self._is_cut)
+
+    def _part_of(self, delta: AnswerDelta) -> Iterator[Part]:
+        if delta.kind == "arguments":
+            yield ArgumentsDelta(delta.index, delta.text)
+            return
+        if self._kind == "call":
+            yield ToolCallEnd(self._num_calls - 1)
+        self._kind = delta.kind
+        match delta.kind:
+            case "text":
+                yield TextDelta(delta.text)
+            case "reasoning":
+                self.num_reasoning += 1
+                yield ReasoningDelta(delta.text)
+            case "call":
+                self._num_calls += 1
+                yield ToolCallStart(delta.index, delta.call_id, delta.text)
 
     def _own(self, step: ParseStep) -> Iterable[Part]:
         parts = step.parts

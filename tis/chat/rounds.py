@@ -222,7 +222,9 @@ class Rounds:
         functions = [*prompt.tools, *(self._toolbox.functions if offers_servers else ())]
         prompt = replace(prompt, messages=[*self._summarised(prompt, summary_text), *messages], tools=functions)
         params = self._request.params.with_max_tokens(max_tokens)
-        sampling = {one.name: getattr(params, one.name) for one in fields(params)}
+        upstream = self._request.upstream
+        unset = upstream.unset if upstream else ()
+        sampling = {one.name: getattr(params, one.name) for one in fields(params) if one.name not in unset}
         try:
             grammar = self._grammar(functions, number)
             prepared = await self._engine.prepare(

@@ -31,7 +31,7 @@ from tis.chat.parts import (
 from tis.chat.prediction_match import PredictionMatch
 from tis.chat.rounds import Transcript
 from tis.chat.run_spec import CompactionSpec
-from tis.engine.answer import FinishReason, Piece, TokenLogprob
+from tis.engine.answer import AnswerDelta, FinishReason, Piece, ReportedUsage, TokenLogprob
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.mcp_client.toolbox import Toolbox, tool_from_json
 from tis.streaming.source import Block
@@ -54,6 +54,9 @@ class ModelRound:
         self.stops: list[str | None] = [None for _ in choices]  # the stop strings that ended the choices
         self._prompt_of = [number for number, one in enumerate(prompts) for _ in range(one.params.n)]  # by choice
         self._num_cached = [0] * len(prompts)
+        self._num_made = [0] * len(prompts)
+        self._num_prompt = [one.num_prompt_tokens for one in prompts]
+        self._reported: dict[int, ReportedUsage] = {}  # by an engine elsewhere, of each prompt
 
     def add_cached(self, choice: int, num_cached: int) -> None:
         """`num_cached`: of the prompt of this choice. After a resume, it may be another number than before."""
@@ -64,6 +67,18 @@ class ModelRound:
     @property
     def num_cached(self) -> int:
         return sum(self._num_cached)
+
+    def add_made(self, choice: int, num_made: int) -> None:
+        self._num_made[self._prompt_of[choice]] += num_made
+
+    def correct(self, choice: int, usage: ReportedUsage) -> tuple[int, int]:
+        """An engine elsewhere has counted what was estimated here. Returns how many tokens there are more."""
+        number = self._prompt_of[choice]
+        more = usage.num_prompt - self._num_prompt[number], usage.num_made - self._num_made[number]
+        self._num_prompt[number], self._num_made[number] = usage.num_prompt, usage.num_made
+        self._reported[number] = usage
+        self.add_cached(choice, usage.num_cached)
+        return more
 
     @property
     def is_over(self) -> bool:
@@ -77,6 +92,8 @@ class ModelRound:
 
     @property
     def num_reasoning(self) -> int:
+        if self._reported:
+            return sum(usage.num_reasoning for usage in self._reported.values())
         return sum(reader.num_reasoning for reader in self.readers)
 
 
@@ -174,7 +191,7 @@ class RunLog:
         self, request: ResumableRequest, parser: ParserConfig | None, more_prompts: Sequence[ResumableRequest] = ()
     ) -> None:
         self._count_round()
-        self._usage.num_prompt += sum(len(one.prompt_ids) for one in (request, *more_prompts))
+        self._usage.num_prompt += sum(one.num_prompt_tokens for one in (request, *more_prompts))
         self._usage.num_audio += sum(one.num_audio_tokens for one in (request, *more_prompts))
         self.round = ModelRound(request, parser, more_prompts)
 
@@ -278,8 +295,16 @@ class RunLog:
         emitted.finish = piece.finish
         if piece.stop:
             current.stops[piece.choice] = piece.stop
-        self._usage.num_made += len(piece.token_ids)
+        num_made = len(piece.token_ids)
+        if current.request.upstream:
+            num_made = _add_foreign(emitted, piece)
+        self._usage.num_made += num_made
+        current.add_made(piece.choice, num_made)
         current.add_cached(piece.choice, num_cached)
+        if piece.usage:
+            of_prompt, made = current.correct(piece.choice, piece.usage)
+            self._usage.num_prompt += of_prompt
+            self._usage.num_made += made
         parts = reader.read(piece)
         if self._summary is not None:
             self._summary += [part.text for part in parts if isinstance(part, TextDelta)]
@@ -315,15 +340,35 @@ class RunLog:
         return ChoiceEnd(finish, has_calls, self.round.request.context, stop)
 
 
+def _add_foreign(emitted: EmittedTokens, piece: Piece) -> int:
+    """Remembers what another engine has to continue if the first one fails; a piece counts as a token until it ends."""
+    if piece.text:
+        emitted.texts.append(piece.text)
+    for delta in piece.deltas:
+        if delta.kind == "text":
+            emitted.texts.append(delta.text)
+        elif delta.kind == "reasoning":
+            emitted.reasoning.append(delta.text)
+        emitted.num_calls += delta.kind == "call"
+    num_made = int(bool(piece.text or piece.deltas))
+    emitted.num_pieces += num_made
+    return num_made
+
+
 def encode_piece(piece: Piece, num_cached: int) -> str:
     """The record of a piece. By hand, as this is the path of every token; a list of numbers prints as JSON."""
     text, token_ids = encode_basestring_ascii(piece.text), piece.token_ids
-    if not (piece.finish or piece.markers or piece.logprobs or piece.prompt_logprobs):
+    if not (piece.finish or piece.markers or piece.logprobs or piece.prompt_logprobs or piece.deltas):
         if len(token_ids) == 1:
             return f"[{piece.choice},{text},[{token_ids[0]}],{num_cached}]"
         return f"[{piece.choice},{text},{list(token_ids)},{num_cached}]"
     logprobs, scores = ([_logprob_to_json(one) for one in some] for some in (piece.logprobs, piece.prompt_logprobs))
-    rare = [piece.stop, scores, piece.offsets]
+    usage = piece.usage
+    rare: list[Any] = [
+        *(piece.stop, scores, piece.offsets),
+        [[one.kind, one.text, one.index, one.call_id] for one in piece.deltas],
+        usage and [usage.num_prompt, usage.num_made, usage.num_cached, usage.num_reasoning],
+    ]
     while rare and not rare[-1]:
         del rare[-1]
     more = json.dumps([piece.finish, piece.markers, logprobs, *rare])
@@ -333,11 +378,15 @@ def encode_piece(piece: Piece, num_cached: int) -> str:
 def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
     choice, text, token_ids, num_cached, *more = record
     finish, markers, logprobs, *rare = more or (None, (), ())
-    known: list[Any] = [*rare, *(None, (), ())[len(rare) :]]
-    stop, scores, offsets = known
+    known: list[Any] = [*rare, *(None, (), (), (), None)[len(rare) :]]
+    stop, scores, offsets, deltas, usage = known
     placed = tuple((at, marker) for at, marker in markers)
     parsed, scored = (tuple(map(_logprob_from_json, some)) for some in (logprobs, scores))
-    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop, tuple(offsets)), num_cached
+    return Piece(
+        *(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop, tuple(offsets)),
+        deltas=tuple(AnswerDelta(*delta) for delta in deltas),
+        usage=usage and ReportedUsage(*usage),
+    ), num_cached
 
 
 def _logprob_to_json(one: TokenLogprob) -> list[object]:

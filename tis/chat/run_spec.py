@@ -71,7 +71,12 @@ class McpSpec:
     def from_json(cls, given: Mapping[str, Any]) -> Self:
         messages, tools, options = given["messages"], given["tools"], given["template_options"]
         return cls(
-            ChatPrompt(messages, tools, options, emit_markers=True, may_truncate=given["may_truncate"]),
+            ChatPrompt(
+                *(messages, tools, options),
+                emit_markers=True,
+                may_truncate=given["may_truncate"],
+                one_call=given["one_call"],
+            ),
             [RequestedServer.from_json(server) for server in given["servers"]],
             _FORM.validate_python(given["form"]),
             given["forced_call"],
@@ -123,7 +128,9 @@ class RunSpec:
         return sum(one.params.n for one in (self.request, *self.more_prompts))
 
     def to_json(self) -> dict[str, Any]:
-        request = replace(self.request, prompt_ids=[]) if self.mcp else self.request
+        request = self.request
+        if self.mcp:
+            request = replace(request, prompt_ids=[], upstream=request.upstream and replace(request.upstream, body={}))
         return {
             "version": VERSION,
             "dialect": self.dialect,

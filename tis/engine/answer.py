@@ -19,6 +19,29 @@ class TokenLogprob:
     top: tuple["TokenLogprob", ...] = ()
 
 
+DeltaKind = Literal["text", "reasoning", "call", "arguments"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """What an engine elsewhere has parsed of its answer already."""
+
+    kind: DeltaKind
+    text: str  # of a call: the name of its function
+    index: int = 0  # of the call, among those of its choice
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedUsage:
+    """What an engine elsewhere has counted, of all choices."""
+
+    num_prompt: int
+    num_made: int
+    num_cached: int = 0
+    num_reasoning: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """New tokens and text of one choice. There may be more tokens than characters: a character may take several."""
@@ -35,6 +58,9 @@ class Piece:
     stop: str | None = None  # the stop string of the request that ended it
     # Of a raw prompt: where the tokens with log probabilities begin, behind the text so far. Empty if all begin there.
     offsets: tuple[int, ...] = ()
+    # Of an engine elsewhere: the parts of its answer, in place of `text`, where there is more than text.
+    deltas: tuple[AnswerDelta, ...] = ()
+    usage: ReportedUsage | None = None
 
 
 class Answer:

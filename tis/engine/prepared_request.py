@@ -12,6 +12,7 @@ from tis.engine.text.detokenizer import Detokenizer, MarkerDetokenizer
 from tis.engine.text.markers import ModelMarkers, marker_char
 from tis.engine.text.reasoning import ReasoningLimit
 from tis.engine.text.tokenizer import Tokenizer, decode
+from tis.engine.upstream_call import UpstreamCall
 from tis.engine.vision.vision_input import PreprocessedMedia
 
 
@@ -36,8 +37,13 @@ class PreparedRequest:
     prediction_ids: Sequence[int] = ()  # what the client expects the answer to be
     is_raw: bool = False  # the prompt is no chat
     prompt_logprobs: int | None = None  # alternatives to each token of the prompt; None: no log probabilities of it
+    upstream: UpstreamCall | None = None  # an engine elsewhere answers it: there are no tokens here
     # The completions of a constrained request, made in a thread and taken by the first `submit`.
     begun: list[list[Any]] = field(default_factory=list, compare=False)
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return self.upstream.num_prompt_tokens if self.upstream else len(self.prompt_ids)
 
     @property
     def is_constrained(self) -> bool:
@@ -65,6 +71,7 @@ class PreparedRequest:
             is_raw=self.is_raw,
             prompt_logprobs=self.prompt_logprobs,
             num_audio_tokens=self.vision.num_audio_tokens if self.vision else 0,
+            upstream=self.upstream,
         )
 
     def new_detokenizer(self) -> Detokenizer:

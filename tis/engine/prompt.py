@@ -60,6 +60,7 @@ class ChatPrompt:
     max_tokens: int | None = None  # a longer prompt is refused, if possible before all of it is encoded
     prediction: str = ""  # what the client expects the answer to be: the more of it is right, the sooner it is there
     is_only_counted: bool = False  # it may be longer than the context, as nothing follows it
+    one_call: bool = False  # the client takes one call of a tool in an answer
     emit_markers: bool = False  # markers of reasoning and tool calls appear in the text, as marker characters
 
 

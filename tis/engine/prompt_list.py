@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Protocol
 
 from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer, Piece
 from tis.engine.completion import Completion
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.request import Request
+from tis.engine.request import QueuedRequest, Request
 from tis.errors import QueueFull, ServiceError
 from tis.observability.spans import current_span, use_span
 
@@ -24,22 +25,31 @@ MAX_QUEUED = 4  # requests that the model has not taken up: a few lists would fi
 NewAnswer = Callable[[int, Callable[[], None]], Answer]
 
 
+class ListedRequest(QueuedRequest, Protocol):
+    """One of the list, here or at an engine elsewhere."""
+
+    @property
+    def answer(self) -> Answer: ...
+
+    def cancel(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ListedPrompt:
     first_choice: int
     num_unfinished: int  # choices that another process has not finished
     # `is_accepted`: the queue takes it, however full it is.
-    make_request: Callable[[NewAnswer, bool], Request]
+    make_request: Callable[[NewAnswer, bool], ListedRequest]
 
 
 class PromptList:
     """Its methods run on the event loop."""
 
-    def __init__(self, prompts: Sequence[ListedPrompt], submit: Callable[[Request], None]) -> None:
+    def __init__(self, prompts: Sequence[ListedPrompt], submit: Callable[[Any], None]) -> None:
         unfinished = [one for one in prompts if one.num_unfinished]
         self.answer = _AnswerOfList(sum(one.num_unfinished for one in unfinished), self._cancel)
         self._waiting = deque(unfinished)
-        self._running: dict[ListedPrompt, Request] = {}
+        self._running: dict[ListedPrompt, ListedRequest] = {}
         self._num_left = {one: one.num_unfinished for one in unfinished}
         self._unheard: set[ListedPrompt] = set()  # of those that run: no piece has come
         self._num_cached: dict[ListedPrompt, int] = {}
@@ -94,7 +104,7 @@ class PromptList:
         self._running[prompt] = request
         self._unheard.add(prompt)
 
-    def _made(self, prompt: ListedPrompt, *, is_accepted: bool) -> Request:
+    def _made(self, prompt: ListedPrompt, *, is_accepted: bool) -> ListedRequest:
         def new_answer(num_choices: int, cancel: Callable[[], None]) -> Answer:
             return _PartOfAnswer(num_choices, cancel, lambda item: self.receive(prompt, item))
 

@@ -10,6 +10,7 @@ from tis.engine.answer import FinishReason
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prompt import Detail, MediumKind
 from tis.engine.sampling.params import SamplingParams, validate_defaults
+from tis.engine.upstream_call import UpstreamCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class ResumableRequest:
     is_raw: bool = False  # the prompt is no chat
     prompt_logprobs: int | None = None  # alternatives to each token of the prompt; None: no log probabilities of it
     num_audio_tokens: int = 0  # of the prompt
+    upstream: UpstreamCall | None = None
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return self.upstream.num_prompt_tokens if self.upstream else len(self.prompt_ids)
 
     def to_json(self) -> dict[str, Any]:
         # Not dataclasses.asdict, which copies a prompt number by number; this runs for every request.
@@ -45,6 +51,7 @@ class ResumableRequest:
             "params": _params_to_json(self.params),
             "media": [asdict(medium) for medium in self.media],
             "grammar": self.grammar and self.grammar.to_json(),
+            "upstream": self.upstream and self.upstream.to_json(),
         }
 
     @classmethod
@@ -61,6 +68,11 @@ class EmittedTokens:
     token_ids: list[int] = field(default_factory=list)
     finish: FinishReason | None = None
     num_scored: int = 0  # tokens of the prompt whose log probabilities clients have
+    # Of an engine elsewhere, whose tokens are not known here.
+    texts: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    num_calls: int = 0
+    num_pieces: int = 0
 
 
 def _params_to_json(params: SamplingParams) -> dict[str, Any]:

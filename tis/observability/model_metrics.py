@@ -54,6 +54,16 @@ CACHE_HITS = TokenCounter("tis_prefix_cache_hits", "Tokens of prompts found in t
 FINISHED = Counter(
     "tis_request_success", "Finished answers, by reason", ["model_name", "finished_reason"], registry=REGISTRY
 )
+UpstreamOutcome: TypeAlias = Literal["ok", "refused", "failed"]
+UPSTREAM_TRIES = Counter(
+    "tis_upstream_tries", "Requests to upstreams, by outcome", ["model_name", "outcome"], registry=REGISTRY
+)
+UPSTREAM_CONTINUED = Counter(
+    "tis_upstream_continued",
+    "Answers that went on at another upstream after their first token",
+    _MODEL,
+    registry=REGISTRY,
+)
 HEARD_SECONDS = TokenCounter("tis_heard_audio_seconds", "Sound that was transcribed", _MODEL)
 SPOKEN_SECONDS = TokenCounter("tis_spoken_audio_seconds", "Sound that was made", _MODEL)
 # Named as in other servers of embeddings, without our prefix.

@@ -36,7 +36,7 @@ from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.wire.begin import AnswerForm, ConvertedChat, begin_chat
 from tis.openai_api.wire.chat_request import SESSION_ID
-from tis.openai_api.wire.count_tokens import chat_prompt_ids
+from tis.openai_api.wire.count_tokens import prepared_to_count
 from tis.openai_api.wire.ignored import name_ignored
 from tis.openai_api.wire.sse import require_dialect, turn_behind
 from tis.streaming.errors import SessionConflict
@@ -115,9 +115,9 @@ async def count_message_tokens(
     counted = body.model_copy(update={"max_tokens": 1})
     converted = await in_thread_if(is_large, partial(chat_of_messages, counted))
     await in_thread_if(is_large, converted.fingerprint)  # refuses what is no text
-    reading = chat_prompt_ids(converted.chat, services, model_id, ticket_of(request), is_large=is_large)
-    prompt_ids = await _with_our_names(converted, race_draining(services.engine.until_draining(), reading))
-    return JSONResponse({"input_tokens": len(prompt_ids)}, headers={REQUEST_ID_HEADER: current_request_id()})
+    reading = prepared_to_count(converted.chat, services, model_id, ticket_of(request), is_large=is_large)
+    prepared = await _with_our_names(converted, race_draining(services.engine.until_draining(), reading))
+    return JSONResponse({"input_tokens": prepared.num_prompt_tokens}, headers={REQUEST_ID_HEADER: current_request_id()})
 
 
 async def _with_our_names(converted: ConvertedMessages, work: Awaitable[T]) -> T:
@@ -172,7 +172,7 @@ async def _turn_of_messages(session: Session, fingerprint: str, index: int) -> T
 def _form(model_id: str, converted: ConvertedMessages, chat: ConvertedChat, prepared: PreparedRequest) -> AnswerForm:
     state = message_writer_state(
         model_id,
-        num_input=len(prepared.prompt_ids),
+        num_input=prepared.num_prompt_tokens,
         stop_sequences=converted.stop_sequences,
         shows_thinking=converted.shows_thinking,
     )

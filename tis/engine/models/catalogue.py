@@ -10,7 +10,16 @@ import yaml
 
 from tis.engine.models.description import read_object
 from tis.engine.models.echo import is_echo
-from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, PoolingMode, Task, checked_fields
+from tis.engine.models.entry_fields import (
+    MAX_ADAPTERS,
+    DType,
+    EntryLimits,
+    PoolingMode,
+    Task,
+    UpstreamKind,
+    UpstreamSeconds,
+    checked_fields,
+)
 from tis.engine.models.gguf_file import is_gguf
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
@@ -23,6 +32,14 @@ _SPEAKING = (
     "CsmForConditionalGeneration",
 )
 NO_FILES = "handler:"  # begins the repository of a model that is code alone
+_ELSEWHERE = "upstream:"  # of a model that another engine serves
+
+
+# Fields of an entry that say how this process computes it.
+_OF_WEIGHTS = (
+    *("repo", "revision", "tool_format", "reasoning_format", "dtype", "pooling", "adapters", "memory_mb", "handler"),
+    *("voices", "vocoder", "draft_model"),
+)
 
 
 class CatalogueError(Exception):
@@ -49,6 +66,12 @@ class CatalogueEntry:
     voices: Mapping[str, str | int] = field(default_factory=dict)  # the speaker behind each name; empty: as it has them
     vocoder: str | None = None  # folder or repository of what makes sound, for models that do not have it within
     draft_model: str | None = None  # folder or repository of a smaller model that drafts its answers
+    upstream: Sequence[str] = ()  # base URLs of the engines that serve it, all the same; empty: this process does
+    upstream_kind: UpstreamKind = "openai"
+    upstream_model: str | None = None  # its name there; None: the same
+    upstream_key_env: str | None = None  # the variable that has the key, which is never in the entry itself
+    upstream_key_file: str | None = None
+    upstream_seconds: UpstreamSeconds = UpstreamSeconds()
 
     @property
     def parts(self) -> list[str]:
@@ -57,7 +80,7 @@ class CatalogueEntry:
 
     @property
     def has_files(self) -> bool:
-        return not (is_echo(self.repo) or self.repo.startswith(NO_FILES))
+        return not (is_echo(self.repo) or self.repo.startswith((NO_FILES, _ELSEWHERE)))
 
     def is_called(self, name: str | None) -> bool:
         return name is not None and name in (self.id, self.repo, *self.aliases)
@@ -182,6 +205,7 @@ def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
     try:
         checked = checked_fields(name, written)
         repo = NO_FILES + checked["handler"] if "handler" in checked else name
+        repo = _ELSEWHERE + name if "upstream" in checked else repo
         entry = CatalogueEntry(name, **{"repo": repo, **checked})
     except ValueError as error:
         raise CatalogueError(f"{path}: {error}") from None
@@ -193,9 +217,22 @@ def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
         raise CatalogueError(f"{path}: {name} has voices or a vocoder, which are for the task speech.")
     if entry.draft_model and (entry.task != "chat" or not entry.has_files or entry.handler):
         raise CatalogueError(f"{path}: {name} has a draft_model, which is for the task chat, without a handler.")
+    _check_upstream(path, entry, checked)
     if entry.pooling and entry.task != "embedding":
         raise CatalogueError(f"{path}: pooling of {name} is for the task embedding, and it is of {entry.task}.")
     return entry
+
+
+def _check_upstream(path: Path, entry: CatalogueEntry, checked: Mapping[str, Any]) -> None:
+    name = entry.id
+    if not entry.upstream and (stray := next((one for one in checked if one.startswith("upstream_")), None)):
+        raise CatalogueError(f"{path}: {name} has {stray}, which is for entries with an upstream.")
+    if entry.upstream and (stray := next((one for one in _OF_WEIGHTS if one in checked), None)):
+        raise CatalogueError(f"{path}: {name} has an upstream, so {stray} is not for it.")
+    if entry.upstream_key_env and entry.upstream_key_file:
+        raise CatalogueError(f"{path}: {name} has upstream_key_env and upstream_key_file: one is enough.")
+    if entry.upstream and entry.task == "speech":
+        raise CatalogueError(f"{path}: {name} has an upstream, which the task speech does not take.")
 
 
 def _require_clear_names(path: Path, entries: Sequence[CatalogueEntry]) -> None:

@@ -8,14 +8,18 @@ from typing import Any, Literal, cast, get_args
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.markers import REASONING_FORMATS, TOOL_FORMATS
 from tis.errors import BadRequest
+from tis.network.url import NoUrl, read_url
 
 Task = Literal["chat", "embedding", "rerank", "transcription", "speech"]
 TASKS: tuple[Task, ...] = get_args(Task)
 DType = Literal["auto", "float32", "bfloat16", "float16"]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 POOLING_MODES: tuple[PoolingMode, ...] = get_args(PoolingMode)
+UpstreamKind = Literal["openai", "tis", "vllm", "sglang", "llama.cpp", "ollama"]
+MAX_UPSTREAMS = 64  # URLs of a model
 MAX_ADAPTERS = 64  # of a model: all are in memory
 MAX_VOICES = 1024
+_MAX_SECONDS = 86_400
 _REVISION = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
@@ -27,6 +31,17 @@ class EntryLimits:
     max_batch_size: int = 0
     max_queue_size: int = 0
     cache_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamSeconds:
+    """How long an engine elsewhere may take."""
+
+    connect: float = 5
+    first_token: float = 120
+    next_token: float = 60
+    answer: float = 3600  # all of it
+    probe: float = 10  # between two looks at whether it answers
 
 
 def checked_fields(name: str, written: Any) -> dict[str, Any]:
@@ -117,6 +132,29 @@ def _limits(name: str, value: Any) -> EntryLimits:
     return EntryLimits(**value)
 
 
+def _upstream(name: str, value: Any) -> tuple[str, ...]:
+    urls = [value] if isinstance(value, str) else value
+    if not isinstance(urls, list) or not 0 < len(urls) <= MAX_UPSTREAMS:
+        raise ValueError(f"upstream of {name} is a URL, or a list of up to {MAX_UPSTREAMS}.")
+    try:
+        for url in urls:
+            read_url(url if isinstance(url, str) else "", any_port=True)
+    except NoUrl:
+        raise ValueError(f"upstream of {name} has an entry that is no http(s) URL, or has a password in it.") from None
+    if len(set(urls)) < len(urls):
+        raise ValueError(f"upstream of {name} names a URL twice.")
+    return tuple(urls)
+
+
+def _upstream_seconds(name: str, value: Any) -> UpstreamSeconds:
+    known = [one.name for one in fields(UpstreamSeconds)]
+    if not isinstance(value, dict) or not set(value) <= set(known):
+        raise ValueError(f"upstream_seconds of {name} may have {', '.join(known)}, and nothing else.")
+    if not all(type(number) in (int, float) and 0 < number <= _MAX_SECONDS for number in value.values()):
+        raise ValueError(f"upstream_seconds of {name} are numbers above 0, up to a day.")
+    return UpstreamSeconds(**value)
+
+
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "repo": _text("repo"),
     "revision": _revision,
@@ -134,4 +172,10 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "voices": _voices,
     "vocoder": _text("vocoder"),
     "draft_model": _text("draft_model"),
+    "upstream": _upstream,
+    "upstream_kind": _one_of("upstream_kind", get_args(UpstreamKind)),
+    "upstream_model": _text("upstream_model"),
+    "upstream_key_env": _text("upstream_key_env"),
+    "upstream_key_file": _text("upstream_key_file"),
+    "upstream_seconds": _upstream_seconds,
 }

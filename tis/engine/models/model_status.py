@@ -1,5 +1,6 @@
 """The state of a model as /health, /ready and the banner report it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +35,7 @@ class ModelStatus:
     cache_use: float | None = None  # 0 to 1
     held_bytes: int = 0  # of memory, for weights and cache
     idle_seconds: float | None = None  # None: it is in use, or not loaded
+    upstreams: Sequence[bool] = ()  # whether each of the engines that serve it can be asked, in the order of its entry
 
     @property
     def accepts_work(self) -> bool:

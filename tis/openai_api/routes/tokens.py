@@ -15,7 +15,7 @@ from tis.http.scanned_route import ScannedBodyRoute, is_large_body
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.completion_examples import DETOKENIZE_RESPONSES, TOKENIZE_RESPONSES
-from tis.openai_api.wire.count_tokens import chat_prompt_ids
+from tis.openai_api.wire.count_tokens import prepared_to_count
 from tis.openai_api.wire.examples import INPUT_TOKENS_RESPONSES
 from tis.openai_api.wire.ignored import name_ignored
 from tis.openai_api.wire.token_request import MAX_TOKENS, DetokenizeRequest, TokenizeRequest
@@ -38,8 +38,8 @@ async def tokenize(body: TokenizeRequest, request: Request, services: ServicesDe
     max_model_len = (await engine.describe(model_id)).context_length
     of_chat: list[int] | None = None
     if chat := body.chat:
-        counting = chat_prompt_ids(chat, services, model_id, ticket, is_large=is_large_body(request))
-        of_chat = await race_draining(engine.until_draining(), counting)
+        counting = prepared_to_count(chat, services, model_id, ticket, is_large=is_large_body(request))
+        of_chat = (await race_draining(engine.until_draining(), counting)).prompt_ids
 
     def encode(tokenizer: TextCodec) -> tuple[int, dict[str, Any]]:
         ids = body.encode(tokenizer) if of_chat is None else of_chat
@@ -79,6 +79,6 @@ async def count_chat_tokens(
     if body.messages is None:
         raise BadRequest("messages: Field required", param="messages", code="missing_required_parameter")
     model_id = served_model(services.engine, body.model, options.strict_model)
-    counting = chat_prompt_ids(body, services, model_id, ticket_of(request), is_large=is_large_body(request))
-    token_ids = await race_draining(services.engine.until_draining(), counting)
-    return {"object": "response.input_tokens", "input_tokens": len(token_ids)}
+    counting = prepared_to_count(body, services, model_id, ticket_of(request), is_large=is_large_body(request))
+    prepared = await race_draining(services.engine.until_draining(), counting)
+    return {"object": "response.input_tokens", "input_tokens": prepared.num_prompt_tokens}

@@ -51,7 +51,11 @@ async def begin_completion(
                 for prompt, one in zip(prompts, prepared, strict=True)
             ]
 
-        echoes = await engine.with_tokenizer(model_id, echo)
+        texts = [one.text for one in prompts if isinstance(one.text, str)]
+        if len(texts) == len(prompts) and not with_offsets:
+            echoes = [{"text": text, "offsets": None} for text in texts]
+        else:
+            echoes = await engine.with_tokenizer(model_id, echo)
     n = prepared[0].params.n
     state = completion_writer_state(
         model_id,

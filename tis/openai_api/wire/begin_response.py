@@ -191,7 +191,7 @@ class ResponseBeginning:
             prepared = await first_prompt(
                 self._spec(prepared, self.response(prepared)), self._mcp, self._services, self._ticket
             )
-        return len(prepared.prompt_ids)
+        return prepared.num_prompt_tokens
 
     def require_room_in(self, conversation: StoredConversation) -> None:
         self._own.require_room_in(conversation, self._attachments)

@@ -71,6 +71,7 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
         add_generation_prompt=adds_prompt,
         continue_final_message=continues,
         prediction=body.prediction.text if body.prediction else "",
+        one_call=body.parallel_tool_calls is False,
         emit_markers=True,
     )
 

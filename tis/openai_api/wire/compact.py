@@ -85,7 +85,7 @@ class Compacting:
         except ContextLengthExceeded:
             return None
         is_cut = bool(prepared.context and prepared.context["compressed"])
-        return None if is_cut or len(prepared.prompt_ids) > limit else prepared
+        return None if is_cut or prepared.num_prompt_tokens > limit else prepared
 
     async def before_answer(self, limit: int) -> PreparedCompaction | None:
         """None if a summary would save nothing, or leave no room for an answer."""
@@ -99,7 +99,7 @@ class Compacting:
         prompt = replace(self.prompt, messages=split.compacted(self.prompt.messages, sizes.said))
         answer = await self._prepare(prompt, self.sampling, self.grammar)
         if context := await self._context_length():
-            num_summary = min(num_summary, (context - len(answer.prompt_ids)) // 2)
+            num_summary = min(num_summary, (context - answer.num_prompt_tokens) // 2)
         if num_summary < _MIN_SUMMARY_TOKENS:
             return None
         summary, spec = await self._summary(split, sizes, num_summary, split.summary_at)

@@ -6,6 +6,7 @@ from tis.admission.ticket import Ticket
 from tis.chat.media import with_media
 from tis.chat.run import first_prompt
 from tis.chat.run_spec import RunSpec, Services
+from tis.engine.prepared_request import PreparedRequest
 from tis.http.scanned_route import in_thread_if
 from tis.openai_api.wire.begin import chat_mcp_spec, converted_chat
 from tis.openai_api.wire.chat_prompt import require_template_options
@@ -13,9 +14,9 @@ from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import DIALECT
 
 
-async def chat_prompt_ids(
+async def prepared_to_count(
     body: ChatRequest, services: Services, model_id: str, ticket: Ticket, *, is_large: bool = False
-) -> list[int]:
+) -> PreparedRequest:
     """With tools, pictures and videos; lists the tools of MCP servers, and calls none. Generates nothing.
 
     There may be more tokens than the model has.
@@ -29,4 +30,4 @@ async def chat_prompt_ids(
     if chat.servers:
         mcp = chat_mcp_spec(chat.body, chat.servers, prompt, chat.forced)
         prepared = await first_prompt(RunSpec(DIALECT, "", {}, prepared.resumable), mcp, services, ticket)
-    return prepared.prompt_ids
+    return prepared

@@ -1,0 +1,119 @@
+"""Embeddings, reranking and transcription through an upstream: the small models of this repository behind a server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy
+import pytest
+from openai import OpenAI
+
+from scripts.demo_whisper.sentences import all_spoken
+from tests.serving import Served, served, settings_with
+from tests.upstream.gateway import client_of, scripted
+
+pytestmark = pytest.mark.slow
+TASKS = {"demo-embedding": "embedding", "demo-reranker": "rerank", "demo-whisper": "transcription"}
+TEXTS = ["Beras pandan wangi 5 kg", "Kopi Gayo", "Halo"]
+
+
+def entries(url: str) -> str:
+    models = {
+        name: {"task": task, "upstream": url, "upstream_kind": "tis", "upstream_seconds": {"first_token": 60}}
+        for name, task in TASKS.items()
+    }
+    return json.dumps({"models": models})
+
+
+@pytest.fixture(scope="module")
+def back() -> Iterator[Served]:
+    settings = settings_with(model_repo_id="echo", models=",".join(TASKS), load_wait_seconds=120, torch_dtype="float32")
+    with served(settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def front(back: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    path = tmp_path_factory.mktemp("front") / "models.yaml"
+    path.write_text(entries(f"{back.url}/v1"))
+    first, *others = TASKS
+    with served(settings_with(model_config_path=str(path), model_repo_id=first, models=",".join(others))) as running:
+        yield running
+
+
+def answers(path: str, body: dict[str, Any], *servers: Served) -> list[Any]:
+    return [httpx2.post(f"{one.url}{path}", json=body, timeout=120).json() for one in servers]
+
+
+def test_vectors_are_those_of_the_upstream(front: Served, back: Served) -> None:
+    for more in ({}, {"dimensions": 8}, {"encoding_format": "base64"}):
+        here, there = answers("/v1/embeddings", {"model": "demo-embedding", "input": TEXTS, **more}, front, back)
+        assert here["usage"] == there["usage"]
+        assert [one["embedding"] for one in here["data"]] == [one["embedding"] for one in there["data"]]
+
+
+def test_scores_are_those_of_the_upstream(front: Served, back: Served) -> None:
+    rerank = {"model": "demo-reranker", "query": "beras", "documents": TEXTS, "top_n": 2}
+    score = {"model": "demo-reranker", "text_1": ["beras", "kopi", "beras"], "text_2": TEXTS}
+    for path, body in (("/v1/rerank", rerank), ("/v1/score", score)):
+        here, there = answers(path, body, front, back)
+        for name in ("results", "data"):
+            assert here.get(name) == there.get(name)
+
+
+def test_sound_is_heard_by_the_upstream(front: Served, back: Served) -> None:
+    spoken = all_spoken()[0].sentence
+    clients = [OpenAI(base_url=f"{one.url}/v1", api_key="-", timeout=120) for one in (front, back)]
+    for form in ("json", "srt"):
+        here, there = (
+            client.audio.transcriptions.create(model="demo-whisper", file=spoken.path, response_format=form)
+            for client in clients
+        )
+        assert getattr(here, "text", here) == getattr(there, "text", there)
+    streamed = clients[0].audio.transcriptions.create(model="demo-whisper", file=spoken.path, stream=True)
+    [last] = [event for event in streamed if event.type == "transcript.text.done"]
+    assert last.text == spoken.text
+
+
+def test_a_model_answers_only_what_it_is_for(front: Served) -> None:
+    body = {"model": "demo-embedding", "messages": [{"role": "user", "content": "a"}]}
+    answer = httpx2.post(f"{front.url}/v1/chat/completions", json=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "model_not_supported")
+
+
+WRONG = {
+    "one too few": {"data": [{"embedding": [1.0]}]},
+    "sizes": {"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]},
+    "texts": {"data": [{"embedding": ["a"]}, {"embedding": ["a"]}]},
+    "no base64": {"data": [{"embedding": "!"}, {"embedding": "!"}]},
+    "not finite": {"data": [{"embedding": [1e99]}, {"embedding": [1.0]}]},
+    "places": {"data": [{"embedding": [1.0], "index": 7}, {"embedding": [1.0]}]},
+    "a list": [],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_vectors_are_a_502(name: str, tmp_path: Path) -> None:
+    body = json.dumps(WRONG[name]).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    path = tmp_path / "models.yaml"
+    with scripted(head, body) as upstream:
+        path.write_text(entries(upstream.url))
+        settings = settings_with(model_config_path=str(path), model_repo_id="demo-embedding")
+        with served(settings) as server, client_of(server) as client:
+            answer = client.post("/v1/embeddings", json={"input": ["a", "b"]})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_failed"), answer.text
+
+
+def test_floats_are_taken_where_base64_was_asked_for(tmp_path: Path) -> None:
+    body = json.dumps({"data": [{"index": 1, "embedding": [0.5]}, {"index": 0, "embedding": [1]}]}).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    path = tmp_path / "models.yaml"
+    with scripted(head, body) as upstream:
+        path.write_text(entries(upstream.url))
+        settings = settings_with(model_config_path=str(path), model_repo_id="demo-embedding")
+        with served(settings) as server, client_of(server) as client:
+            made = client.post("/v1/embeddings", json={"input": ["a", "b"]}).json()["data"]
+    assert numpy.allclose([one["embedding"] for one in made], [[1.0], [0.5]])

@@ -1,0 +1,67 @@
+"""What each kind of upstream understands beyond OpenAI's fields. What it lacks is refused by name, never left out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tis.engine.grammar.grammar import Kind as GrammarKind
+from tis.engine.models.entry_fields import UpstreamKind
+
+# Fields of SamplingParams that OpenAI has, by its names.
+_OPENAI: Mapping[str, str] = {
+    name: name
+    for name in (
+        *("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop", "n"),
+        *("logit_bias", "max_tokens", "top_logprobs"),
+    )
+}
+_OF_VLLM = {
+    name: name for name in ("top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "ignore_eos")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamAbilities:
+    sampling: Mapping[str, str]  # our names of sampling parameters, and its own
+    grammars: Mapping[GrammarKind, str] = field(default_factory=dict)  # beside JSON: the name in structured_outputs
+    takes_template_options: bool = False  # `chat_template_kwargs`
+    takes_effort: bool = False  # `reasoning_effort`
+    takes_salt: bool = False  # `cache_salt`
+    continues: bool = False  # `continue_final_message`: it goes on with an answer that another one began
+    prefills: bool = False  # the same, as soon as the last message is of the assistant
+    counts_chats: bool = False  # `/tokenize` takes messages
+
+
+_GRAMMARS: Mapping[GrammarKind, str] = {"regex": "regex", "choice": "choice", "lark": "grammar"}
+ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
+    "openai": UpstreamAbilities(_OPENAI, takes_effort=True),
+    "tis": UpstreamAbilities(
+        {**_OPENAI, **_OF_VLLM, "thinking_budget": "thinking_token_budget"},
+        _GRAMMARS,
+        takes_template_options=True,
+        takes_effort=True,
+        takes_salt=True,
+        continues=True,
+        counts_chats=True,
+    ),
+    "vllm": UpstreamAbilities(
+        {**_OPENAI, **_OF_VLLM},
+        _GRAMMARS,
+        takes_template_options=True,
+        takes_effort=True,
+        takes_salt=True,
+        continues=True,
+        counts_chats=True,
+    ),
+    "sglang": UpstreamAbilities(
+        {**_OPENAI, **_OF_VLLM}, takes_template_options=True, takes_effort=True, continues=True
+    ),
+    "llama.cpp": UpstreamAbilities(
+        {**_OPENAI, "top_k": "top_k", "min_p": "min_p", "repetition_penalty": "repeat_penalty"},
+        takes_template_options=True,
+        takes_effort=True,
+        prefills=True,
+    ),
+    "ollama": UpstreamAbilities(
+        {ours: theirs for ours, theirs in _OPENAI.items() if ours not in ("n", "logit_bias")}, takes_effort=True
+    ),
+}
