@@ -86,6 +86,11 @@ class Client:
     def url(self) -> str:
         return self._url.geturl()
 
+    def move_to(self, url: str) -> None:
+        """Connects there from now on, as a load balancer may decide."""
+        self.leave()
+        self._url = urlsplit(url)
+
     @property
     def session(self) -> str:
         """Names the session among those of all owners."""
