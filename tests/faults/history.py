@@ -87,8 +87,7 @@ class Client:
         return self._url.geturl()
 
     def move_to(self, url: str) -> None:
-        """Connects there from now on, as a load balancer may decide."""
-        self.leave()
+        """The next connection goes there, as a load balancer may decide."""
         self._url = urlsplit(url)
 
     @property

@@ -17,7 +17,7 @@ from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.stores import redis_changes
 from tis.streaming.stores.clock import seconds_since_boot
 from tis.streaming.stores.redis_changes import SessionChange
-from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript, url_without_password
+from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript, fault_label, url_without_password
 from tis.streaming.stores.redis_keys import digest_of, held_by, keys_of
 from tis.streaming.stores.redis_records import event_of, session_of
 from tis.streaming.stores.redis_replica import RedisReplica, order_to
@@ -76,6 +76,7 @@ class RedisStore:
             wait_seconds=limits.wait_seconds,
             on_taken=self._on_taken,
             on_order=self._on_order,
+            on_fault=lambda error: self._writer.fail(fault_label(error), str(error)),
         )
         self._touch, self._cancel = RedisScript(TOUCH), RedisScript(CANCEL)
         self._writer = RedisWriter(

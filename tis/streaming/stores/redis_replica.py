@@ -12,6 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
+from redis.exceptions import ResponseError
+
 from tis.observability.logs import log_exception
 from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript
 from tis.streaming.stores.redis_keys import REPLICAS, held_by, keys_of, orders_of
@@ -33,6 +35,7 @@ class RedisReplica:
         wait_seconds: float,
         on_taken: Callable[[str, str], Awaitable[bool]],
         on_order: Callable[[str, str], None],
+        on_fault: Callable[[Exception], None],
     ) -> None:
         """`on_taken` gets a digest and its new claim; `on_order` gets what to do, and the digest."""
         self.id = secrets.token_hex(8)
@@ -42,7 +45,7 @@ class RedisReplica:
         self._lease_seconds = lease_seconds
         self._retry_seconds = retry_seconds
         self._wait_seconds = wait_seconds
-        self._on_taken, self._on_order = on_taken, on_order
+        self._on_taken, self._on_order, self._on_fault = on_taken, on_order, on_fault
         self._renew, self._take = RedisScript(RENEW), RedisScript(TAKE)
         self._num_claims = 0
         self._reached_since = self._reached_at = time.monotonic()
@@ -60,8 +63,10 @@ class RedisReplica:
             pause = min(_POLL_SECONDS, self._lease_seconds / 3)
             try:
                 await self.renew()
-            except FAULTS:
-                self.is_reached = False
+            except FAULTS as error:
+                self.is_reached = isinstance(error, ResponseError)
+                self._reached_since = float("inf")
+                self._on_fault(error)
                 pause = self._retry_seconds
             except Exception as error:  # without a lease the sessions of this process would be taken
                 log_exception("the lease could not be renewed", error, "-")
@@ -71,7 +76,7 @@ class RedisReplica:
         lease_ms = round(self._lease_seconds * 1000)
         over = await self._renew.run(self._clients.commands, [REPLICAS], (self.id, lease_ms))
         now = time.monotonic()
-        if not self.is_reached or now - self._reached_at > self._lease_seconds:
+        if self._reached_since > now or now - self._reached_at > self._lease_seconds:
             self._reached_since = now
         self.is_reached, self._reached_at = True, now
         released, dead = cast(list[bytes], over[0]), cast(list[bytes], over[1])

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
@@ -90,6 +90,7 @@ class RedisWriter:
         STORE_ERRORS.labels("redis", label).inc()
         if self.durability == "durable":
             self.durability = "degraded"
+            self._changed.set()
             _log.error(
                 "Redis does not store sessions: %s (%s). Answers continue in memory; the writer retries.", why, label
             )
@@ -98,7 +99,7 @@ class RedisWriter:
 
     async def run(self) -> None:
         while not self._is_stopping:
-            if self.is_idle:
+            if self.is_idle and self.durability == "durable":
                 self._changed.clear()
                 await self._changed.wait()
                 continue
@@ -118,8 +119,9 @@ class RedisWriter:
             self._progress.set()
 
     async def _write_some(self) -> None:
+        if self.durability == "degraded":
+            await self._redis.set(f"{self._held_name}:probe", "", ex=60)  # raises while Redis cannot be written
         if self.queue.needs_restores:
-            await cast(Any, self._redis.ping())
             self.queue.put_restores(self.snapshot(), self._claim_of, self._ttl_seconds)
         batch = self.queue.next_batch()
         notes = [self._notes.popleft() for _ in range(len(self._notes))]
