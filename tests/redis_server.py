@@ -25,6 +25,7 @@ class RedisServer:
     folder: Path
     port: int
     options: Sequence[str] = ()
+    password: str = ""
     _popen: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     @property
@@ -32,7 +33,7 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def client(self) -> Any:
-        return redis.Redis.from_url(self.url, decode_responses=True)
+        return redis.Redis(port=self.port, password=self.password or None, decode_responses=True)
 
     def ask(self, *command: str | int) -> Any:
         with self.client() as client:
@@ -76,11 +77,11 @@ def require_redis() -> None:
 
 
 @contextmanager
-def running_redis(*options: str) -> Iterator[RedisServer]:
+def running_redis(*options: str, password: str = "") -> Iterator[RedisServer]:
     """Fails or skips where there is none."""
     require_redis()
     with tempfile.TemporaryDirectory(prefix="tis-redis-") as name:
-        server = RedisServer(Path(name), free_port(), options)
+        server = RedisServer(Path(name), free_port(), options, password)
         server.start()
         try:
             yield server

@@ -37,6 +37,7 @@ from tis.streaming.stores.store import (
 )
 
 _log = logging.getLogger("tis.store")
+_ENDING_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +145,14 @@ class RedisStore:
             async with asyncio.timeout(self._timeouts.close_seconds):
                 await self.flush()
         self._writer.stop()
-        self._replica.stop()
-        for task in self._tasks:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_SECONDS):
+                await self._replica.stop()
+        tasks, self._tasks = self._tasks, []
+        _, pending = await asyncio.wait(tasks, timeout=_ENDING_SECONDS)
+        for task in pending:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+        await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(TimeoutError, *FAULTS):  # last, as to renew a lease would undo it
             async with asyncio.timeout(self._timeouts.close_seconds):
                 await self._replica.release()

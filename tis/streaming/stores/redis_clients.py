@@ -48,15 +48,15 @@ class RedisClients:
     """`commands` are answered within `seconds`; `waits` may take `wait_seconds` longer, each with a connection."""
 
     def __init__(self, url: str, *, seconds: float, wait_seconds: float, max_waits: int) -> None:
-        self._sentinel: Sentinel | None = None
-        self.commands = self._client(url, seconds, max_connections=32)
+        self._sentinels: list[Any] = []
+        self.commands = self._client(url, seconds, max_connections=64)
         self.waits = self._client(url, seconds + wait_seconds, max_connections=max_waits)
 
     async def close(self) -> None:
         for client in (self.commands, self.waits):
             await client.aclose()
             await client.connection_pool.disconnect()
-        for sentinel in self._sentinel.sentinels if self._sentinel else ():
+        for sentinel in self._sentinels:
             await sentinel.aclose()
 
     def _client(self, url: str, seconds: float, max_connections: int) -> Redis:
@@ -66,19 +66,20 @@ class RedisClients:
             "socket_keepalive": True,
             "health_check_interval": 15,
             "retry": Retry(NoBackoff(), 0),  # what fails is tried again by those who know what it was
-            "max_connections": max_connections,
         }
         parts = urlsplit(url)
         if parts.scheme != _SENTINEL:
-            pool = BlockingConnectionPool.from_url(url, timeout=seconds, **options)
+            # Whoever finds all of them in use waits for one.
+            pool = BlockingConnectionPool.from_url(url, timeout=seconds, max_connections=max_connections, **options)
             return Redis.from_pool(pool)
         hosts = [host.rpartition(":") for host in parts.netloc.rpartition("@")[2].split(",")]
         addresses = [(name or port, int(port) if name else 26379) for name, _, port in hosts]
         service, _, database = parts.path.strip("/").partition("/")
         user, _, password = parts.netloc.rpartition("@")[0].partition(":")
         login = {"username": unquote(user) or None, "password": unquote(password) or None}
-        self._sentinel = cast(Any, Sentinel)(addresses, sentinel_kwargs={"socket_timeout": 2.0}, **options, **login)
-        return cast(Redis, cast(Any, self._sentinel).master_for(service, db=int(database or 0)))
+        sentinel = cast(Any, Sentinel)(addresses, sentinel_kwargs={"socket_timeout": 2.0}, **options, **login)
+        self._sentinels += sentinel.sentinels
+        return cast(Redis, sentinel.master_for(service, db=int(database or 0)))
 
 
 def is_passing(error: Exception) -> bool:

@@ -10,6 +10,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from redis.exceptions import ResponseError
@@ -21,7 +22,7 @@ from tis.streaming.stores.redis_scripts import RENEW, TAKE
 
 _log = logging.getLogger("tis.store")
 _MAX_ORDERS = 4096
-_TAKEN_AT_ONCE = 16
+_TAKEN_AT_ONCE = 64
 _POLL_SECONDS = 1.0
 
 
@@ -40,7 +41,7 @@ class RedisReplica:
         """`on_taken` gets a digest and its new claim; `on_order` gets what to do, and the digest."""
         self.id = secrets.token_hex(8)
         self.is_reached = True
-        self._is_stopping = False
+        self._stopping = asyncio.Event()
         self._clients = clients
         self._lease_seconds = lease_seconds
         self._retry_seconds = retry_seconds
@@ -54,12 +55,14 @@ class RedisReplica:
         self._num_claims += 1
         return f"{self.id}:{self._num_claims}"
 
-    def stop(self) -> None:
-        """Call it before cancelling its tasks: while it connects, the client of Redis takes a cancel for a timeout."""
-        self._is_stopping = True
+    async def stop(self) -> None:
+        """Ends its tasks. One that is cancelled while it connects would leave its connection open."""
+        self._stopping.set()
+        with suppress(*FAULTS):
+            await self.order(f"{self.id}:0", "stop", "")
 
     async def keep_lease(self) -> None:
-        while not self._is_stopping:
+        while not self._stopping.is_set():
             pause = min(_POLL_SECONDS, self._lease_seconds / 3)
             try:
                 await self.renew()
@@ -70,7 +73,7 @@ class RedisReplica:
                 pause = self._retry_seconds
             except Exception as error:  # without a lease the sessions of this process would be taken
                 log_exception("the lease could not be renewed", error, "-")
-            await asyncio.sleep(pause)
+            await self._pause(pause)
 
     async def renew(self) -> None:
         lease_ms = round(self._lease_seconds * 1000)
@@ -98,17 +101,22 @@ class RedisReplica:
 
     async def follow_orders(self) -> None:
         name, last = orders_of(self.id), "0"
-        while not self._is_stopping:
+        while not self._stopping.is_set():
             try:
                 found = cast(Any, await self._clients.waits.xread({name: last}, block=round(self._wait_seconds * 1000)))
                 for entry, fields in _entries(found):
                     last = entry
                     self._on_order(fields[b"do"].decode(), fields[b"of"].decode())
             except FAULTS:
-                await asyncio.sleep(self._retry_seconds)
+                await self._pause(self._retry_seconds)
             except Exception as error:
                 log_exception("an order of another process could not be followed", error, "-")
-                await asyncio.sleep(self._retry_seconds)
+                await self._pause(self._retry_seconds)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
     async def _take_from(self, other: str) -> None:
         if other == self.id:
