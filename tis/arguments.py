@@ -367,10 +367,30 @@ def mcp_limits_of(settings: Settings) -> McpLimits:
 
 
 def session_store_of(settings: Settings) -> Store:
-    if settings.persist_sessions:
+    if settings.sessions_store == "redis":
+        return _redis_store_of(settings)
+    if settings.sessions_store == "sqlite":
         max_bytes = settings.sessions_max_mb * 2**20
         return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync, max_bytes=max_bytes)
     return MemoryStore()
+
+
+def _redis_store_of(settings: Settings) -> Store:
+    assert settings.redis_url
+    try:
+        from tis.streaming.stores.redis import RedisStore, RedisTimeouts
+    except ImportError as missing:
+        raise SettingsError(
+            f"SESSION_STORE: {missing.name} is missing: pip install -r requirements-redis.txt"
+        ) from None
+    try:
+        return RedisStore(
+            settings.redis_url.get_secret_value(),
+            ttl_seconds=settings.sessions_ttl_seconds,
+            timeouts=RedisTimeouts(lease_seconds=settings.session_lease_seconds),
+        )
+    except ValueError:
+        raise SettingsError("REDIS_URL cannot be read: redis://HOST:6379/0 is one that can.") from None
 
 
 def session_limits_of(settings: Settings) -> SessionLimits:
