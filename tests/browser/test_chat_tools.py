@@ -108,7 +108,9 @@ def test_what_the_database_held_before_an_answer_ended_does_not_replace_it(
     with chat.page.expect_request("**/v1/responses"):
         chat.button("steps.approve").click()
     [conversation] = chat.stored()["conversations"]
-    other.page.evaluate("id => new BroadcastChannel('tis.chat').postMessage({ conversationId: id })", conversation["id"])
+    other.page.evaluate(
+        "id => new BroadcastChannel('tis.chat').postMessage({ conversationId: id })", conversation["id"]
+    )
     chat.page.wait_for_function("window.heldReadings.length")
     requests[0].continue_()
     expect(chat.answer).to_contain_text("29")
