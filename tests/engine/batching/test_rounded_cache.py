@@ -13,6 +13,7 @@ from transformers.masking_utils import eager_mask
 from tests.engine.batching.drafts import AlwaysDrafts
 from tests.engine.batching.drafts import counts as counts_of_drafts
 from tests.engine.batching.families import FAMILIES
+from tests.engine.batching.test_families import IN_TURNS, STATES_ALONE
 from tests.engine.batching.test_lookup_exact import counts, half_right, predicted
 from tests.engine.batching.tiny import (
     TOKENIZER,
@@ -26,6 +27,7 @@ from tests.engine.batching.tiny import (
 )
 from tests.engine.batching.vision_families import mixed_prompts, new_family
 from tests.engine.resuming import resumed
+from tests.faults.forms import SOAK
 from tis.engine.batching import draft_model
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.choose_runner import ChosenRunner, choose_runner, prepare_draft, rounded_shape
@@ -43,6 +45,9 @@ from tis.engine.request import Request
 
 _REFERENCE = "rounded_reference"
 LENGTHS = (3, 40, 17, 1, 26)
+WITH_LATENTS = {"DeepseekV2", "DeepseekV3", "Glm4MoeLite", "MiniCPM3"}
+OF_BATCHES = [name for name in FAMILIES if name not in IN_TURNS | STATES_ALONE | WITH_LATENTS]
+TRIED = OF_BATCHES if SOAK else ["GptOss", "Llama4", "Gemma2", "Llama mqa", "Qwen3Moe", "OPT", "Nemotron"]
 BOTH_WAYS = pytest.mark.parametrize("native_kernels", [True, False], ids=["kernels", "plain"])
 
 
@@ -124,7 +129,7 @@ def test_the_tokens_are_those_of_generate_with_rounded_keys_and_values(model: An
     assert made(runner, again) == expected and again[1].answer.cached_tokens
 
 
-@pytest.mark.parametrize("family", ["GptOss", "Llama4", "Gemma2", "Llama mqa", "Qwen3Moe", "OPT", "Nemotron"])
+@pytest.mark.parametrize("family", TRIED)
 @BOTH_WAYS
 def test_of_other_families(family: str, native_kernels: bool) -> None:
     kind, sizes = FAMILIES[family]

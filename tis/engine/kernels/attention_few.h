@@ -91,21 +91,33 @@ IN void NAME(multiply_keys)(float (*scores)[TILE_KEYS], const NAME(query_element
 #endif
 }
 
-/* sums[0..1] += weights[0..1] * values, for `count` vectors of a row of values. Meanwhile `ahead` is fetched, if any. */
+/* sums[rows] += weights[rows] * values, for `count` vectors of a row of values. Meanwhile `ahead` is fetched, if any. */
 IN void NAME(add_values)(float *sums, int64_t size, const float *weights, const CACHED *values, int64_t stride, int first,
-                         int end, const CACHED *ahead, int64_t ahead_stride, const int count) {
-  vec one[4], other[4];
-  for (int i = 0; i < count; i++) one[i] = v_load_float(sums + i * W), other[i] = v_load_float(sums + size + i * W);
+                         int end, const CACHED *ahead, int64_t ahead_stride, const int rows, const int count) {
+  vec all[4][4];
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < count; i++) all[r][i] = v_load_float(sums + r * size + i * W);
   for (int t = first; t < end; t++) {
     if (ahead) NAME(fetch)(ahead + t * ahead_stride, size);
-    vec weight = v_set(weights[t]), next = v_set(weights[TILE_KEYS + t]);
+    vec weight[4];
+    for (int r = 0; r < rows; r++) weight[r] = v_set(weights[r * TILE_KEYS + t]);
     for (int i = 0; i < count; i++) {
-      vec value = LOAD_CACHED(values + t * stride + i * W);
-      one[i] = v_fma(weight, value, one[i]);
-      other[i] = v_fma(next, value, other[i]);
+      const vec value = LOAD_CACHED(values + t * stride + i * W);
+      for (int r = 0; r < rows; r++) all[r][i] = v_fma(weight[r], value, all[r][i]);
     }
   }
-  for (int i = 0; i < count; i++) v_store_float(sums + i * W, one[i]), v_store_float(sums + size + i * W, other[i]);
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < count; i++) v_store_float(sums + r * size + i * W, all[r][i]);
+}
+
+/* The same for whole rows of values, `wide` vectors at once: as many sums as there are registers for. */
+IN void NAME(add_tile)(float *sums, const struct attention *a, const float *weights, const CACHED *values, int first, int end,
+                       const CACHED *ahead, const int rows, const int wide) {
+  const int64_t size = a->value_size, stride = a->value_slot_stride;
+  int64_t j = 0;
+  for (; j + wide * W <= size; j += wide * W)
+    NAME(add_values)(sums + j, size, weights, values + j, stride, first, end, j ? NULL : ahead, a->key_slot_stride, rows, wide);
+  for (; j < size; j += W) NAME(add_values)(sums + j, size, weights, values + j, stride, first, end, NULL, 0, rows, 1);
 }
 
 /* The keys of its part that a row may see; `first` may be at `end` or behind it. */
@@ -180,8 +192,7 @@ FN void NAME(attend_few)(const struct attention *a, struct attention_part part, 
     NAME(begin_row)(a, part, part.begin + row, &largest[row], &total[row]);
     if (part.span) largest[row] = -INFINITY, total[row] = 0;
   }
-  /* Rows are added up in pairs: with an odd number, the last one has a partner that nobody reads. */
-  memset(sums, 0, (num_rows + num_rows % 2) * value_size * sizeof(float));
+  memset(sums, 0, (num_rows + 3) / 4 * 4 * value_size * sizeof(float));
   const int64_t end = NAME(visible_in_part)(a, part, part.end - 1).end;
   for (int64_t tile = NAME(visible_in_part)(a, part, part.begin).first; tile < end; tile += TILE_KEYS) {
     int from[MAX_FEW_ROWS], to[MAX_FEW_ROWS], lowest = TILE_KEYS, highest = 0;
@@ -205,14 +216,14 @@ FN void NAME(attend_few)(const struct attention *a, struct attention_part part, 
           v_store_float(sums + row * value_size + j, v_mul(v_load_float(sums + row * value_size + j), v_set(factor)));
     }
     const CACHED *ahead = tile + TILE_KEYS < end ? keys + (tile + TILE_KEYS) * a->key_slot_stride : NAME(first_keys)(a, following);
-    for (int row = 0; row < num_rows; row += 2, ahead = NULL) {
-      int64_t j = 0;
-      for (; j + 4 * W <= value_size; j += 4 * W)
-        NAME(add_values)(sums + row * value_size + j, value_size, scores[row], tile_values + j, a->value_slot_stride,
-                         lowest, highest, j ? NULL : ahead, a->key_slot_stride, 4);
-      for (; j < value_size; j += W)
-        NAME(add_values)(sums + row * value_size + j, value_size, scores[row], tile_values + j, a->value_slot_stride,
-                         lowest, highest, NULL, 0, 1);
+    /* In pairs, or four at once where values are widened: the last rows may have partners that nobody reads. */
+    for (int row = 0, some = 2; row < num_rows; row += some, ahead = NULL) {
+      float *of_rows = sums + row * value_size;
+      some = HAS_8_BITS && num_rows - row > 2 ? 4 : 2;
+      if (some == 4)
+        NAME(add_tile)(of_rows, a, scores[row], tile_values, lowest, highest, ahead, 4, W == 8 ? 2 : 4);
+      else
+        NAME(add_tile)(of_rows, a, scores[row], tile_values, lowest, highest, ahead, 2, 4);
     }
   }
   if (part.spans) {
