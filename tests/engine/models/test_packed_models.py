@@ -215,6 +215,23 @@ def test_a_repository_of_16_bits_is_computed_as_any_other(
     require_near(load(tmp_path / "model", dtype="auto"), meant, tokenizer.encode(TEXT), OF_4_BITS)
 
 
+def test_fp8_takes_16_bits_where_the_cpu_computes_in_32(
+    qwen3: Any, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = native_kernels()
+    if kernels is None or kernels.isa == "scalar":
+        pytest.skip("weights become narrow where kernels are")
+    monkeypatch.setattr("tis.engine.weights.cpu_dtype.computes_in_bfloat16", lambda: False)
+    meant = write_packed(tmp_path / "model", qwen3, PACKINGS["fp8"], dtype="bfloat16")
+    for parameter in meant.parameters():  # frequencies of rotary embeddings are no parameters, and stay
+        parameter.data = parameter.data.bfloat16().float()
+    loaded = load(tmp_path / "model", dtype="auto")
+    require_near(loaded, meant, tokenizer.encode(TEXT), OF_FLOATS)
+    assert loaded.footprint is not None and loaded.footprint.dtype == "float32"
+    embedding = qwen3.get_input_embeddings().weight.numel()
+    assert loaded.footprint.weight_bytes < 2.02 * (qwen3.num_parameters() - embedding) + 4 * embedding
+
+
 @pytest.mark.parametrize("name", ["gptq in the order of activations", "compressed with zeros", "fp8"])
 def test_tied_heads_and_biases_stay_beside_packed_layers(name: str, tokenizer: Any, tmp_path: Path) -> None:
     model = tiny_model(transformers, "Qwen2", len(tokenizer), tie_word_embeddings=True)

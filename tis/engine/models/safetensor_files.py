@@ -44,7 +44,7 @@ class SafetensorFiles:
             for name in handle.keys():
                 part = handle.get_slice(name)
                 shape, dtype = tuple(part.get_shape()), str(part.get_dtype())
-                numbers = tuple(handle.get_tensor(name).tolist()) if shape == (2,) and dtype == "I64" else ()
+                numbers = tuple(handle.get_tensor(name).tolist()) if shape == (2,) and dtype in ("I64", "I32") else ()
                 num_bytes = prod(shape) * _BITS.get(dtype, 32) // 8
                 self.tensors[name] = TensorHeader(shape, dtype, numbers, path.name, num_bytes)
         except (SafetensorError, OSError) as error:
