@@ -80,7 +80,7 @@ async def test_of_two_that_begin_at_once_one_makes_the_events_and_both_show_them
     a, b = pair
     scripts = [ScriptedSource(b"of a"), ScriptedSource(b"of b")]
     for sessions, script in zip(pair, scripts, strict=True):  # neither has seen the other
-        sessions.start(REQUEST, lambda script=script: script)
+        sessions.start(REQUEST, _just(script))
     sessions_of_both = [sessions.find(*KEY) for sessions in pair]
     await until(lambda: any(session.is_followed for session in sessions_of_both))
     winner, loser = sorted((0, 1), key=lambda one: sessions_of_both[one].is_followed)
@@ -170,7 +170,7 @@ async def test_a_process_keeps_only_so_many_and_finds_the_others_again(redis_ser
     for name in ("a", "b", "c", "d"):
         script = ScriptedSource(name.encode())
         script.go.set()
-        session, _ = sessions.start(SessionRequest("me", name, "f"), lambda script=script: script)
+        session, _ = sessions.start(SessionRequest("me", name, "f"), _just(script))
         await until(_is_over(session))
     assert sessions.num_kept == 2
     await sessions.flush()
@@ -178,6 +178,10 @@ async def test_a_process_keeps_only_so_many_and_finds_the_others_again(redis_ser
     session = sessions.find("me", "a")
     assert await data_of(session, session.latest) == [b"a", b"end"]
     await sessions.close()
+
+
+def _just(script: ScriptedSource) -> Callable[[], ScriptedSource]:
+    return lambda: script
 
 
 def _is_over(session: Session) -> Callable[[], bool]:

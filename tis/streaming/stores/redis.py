@@ -8,7 +8,7 @@ not evict keys (`maxmemory-policy noeviction`). Reasons: `docs/decisions/0124-se
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -256,7 +256,7 @@ class RedisStore:
             self._claims[key] = claim
         return session
 
-    async def follow(self, key: SessionKey, after: int) -> AsyncIterator[Sequence[Event]]:
+    async def follow(self, key: SessionKey, after: int) -> AsyncGenerator[Sequence[Event], None]:
         keys, news = keys_of(digest_of(key)), "0"
         while True:
             places = {keys.events: f"0-{after + 1}", keys.news: news}
@@ -329,7 +329,8 @@ class RedisStore:
             self._watcher.on_lost(key)
 
     def _on_rejected(self, key: SessionKey) -> None:
-        self.drop(key)
+        """It goes on in memory. Nobody else shall go on with what Redis has of it, from where that ends."""
+        self.forget(key)
         self._on_abandoned(key)
 
     @contextmanager
