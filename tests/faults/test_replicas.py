@@ -200,7 +200,7 @@ async def test_a_model_says_at_the_other_server_what_it_would_have_said(
     tmp_path: Path, redis_server: RedisServer
 ) -> None:
     demo = {"MODEL_REPO_ID": "models/demo", "TORCH_DTYPE": "float32", "EAGER_LOAD_MODEL": "1"}
-    async with replicas(tmp_path, redis_server, **demo, LOAD_WAIT_SECONDS="120") as (a, b):
+    async with replicas(tmp_path, redis_server, 2, **demo, LOAD_WAIT_SECONDS="120") as (a, b):
         whole = [Client(b.url, body) for body in bodies_for_the_demo("whole")]
         await asyncio.gather(*(client.follow(patience=200) for client in whole))
         clients = [Client(a.url, body) for body in bodies_for_the_demo("moved")]

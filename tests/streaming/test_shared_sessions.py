@@ -1,6 +1,6 @@
 """Sessions of two processes on one store: what one of them does is what the other finds."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
@@ -11,7 +11,9 @@ from tis.streaming.errors import SessionConflict, SessionExpired, SessionNotFoun
 from tis.streaming.retention import SessionLimits
 from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.source import ReadAttachments
 from tis.streaming.stores.redis import RedisStore
+from tis.streaming.stores.redis_keys import digest_of, keys_of
 from tis.streaming.stores.store import SessionKey
 from tis.streaming.turn import Turn
 
@@ -162,6 +164,36 @@ async def test_a_name_that_was_deleted_elsewhere_begins_anew(pair: Pair) -> None
     at_a = await found(a)
     assert await data_of(at_a, at_a.latest) == [b"new", b"end"]
     assert at_a.latest.first_index == 0
+
+
+async def test_an_answer_goes_on_once_in_the_next_process_or_is_cancelled_there(redis_server: RedisServer) -> None:
+    resumed: list[ScriptedSource] = []
+
+    def resume(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> ScriptedSource:
+        resumed.append(ScriptedSource(b"of %d" % len(states)))
+        return resumed[-1]
+
+    first = Sessions(SessionLimits(), RedisStore(redis_server.url, timeouts=FAST_REDIS))
+    await first.open()
+    for name in ("goes on", "is cancelled"):
+        first.start(SessionRequest("me", name, "f"), _just(ScriptedSource(b"1", b"2")))
+    await until(lambda: all(session.recording.next_index == 2 for session in first))
+    await first.commit()
+    digest = digest_of(SessionKey("me", "is cancelled"))
+    redis_server.ask("HSET", keys_of(digest).meta, "cancel", 1)  # another server has just ordered it
+    await first.close()
+    second = Sessions(SessionLimits(), RedisStore(redis_server.url, timeouts=FAST_REDIS), resume)
+    await second.open()
+    await until(lambda: len(resumed) == second.num_kept == 2)
+    cancelled = second.find("me", "is cancelled")
+    await until(lambda: not cancelled.is_running)
+    goes_on = second.find("me", "goes on")
+    assert goes_on.is_running and cancelled.latest.status == "cancelled"
+    for script in resumed:
+        script.go.set()
+    assert await data_of(goes_on, goes_on.latest) == [b"1", b"2", b"of 2", b"end"]
+    assert len(resumed) == 2
+    await second.close()
 
 
 async def test_a_process_keeps_only_so_many_and_finds_the_others_again(redis_server: RedisServer) -> None:

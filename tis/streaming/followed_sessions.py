@@ -21,6 +21,7 @@ _log = logging.getLogger("tis.store")
 _RETRY_SECONDS = 0.5
 _MAX_SILENT_SECONDS = 10.0  # without the store; then readers are told to come back
 _UNREAD_SECONDS = 60.0  # how long a session without readers is followed
+_ENDING_SECONDS = 2.0
 _HEARD_SECONDS = 5.0  # between two times that the holder is told of readers here
 
 _Answer = TypeVar("_Answer")
@@ -90,9 +91,11 @@ class FollowedSessions:
 
     async def close(self) -> None:
         tasks = [*self._followers.values(), *self._work]
+        self._followers.clear()
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_ENDING_SECONDS)
 
     # What the store tells.
 
@@ -167,6 +170,8 @@ class FollowedSessions:
                             if not session.is_running or self._sessions.known(key) is not session:
                                 return
                 except StoreUnavailable as error:
+                    if self._followers.get(key) is not asyncio.current_task():
+                        return  # it was cancelled while it connected, which the client takes for a fault
                     now = self._store.now()
                     silent_since = silent_since or now
                     if now - silent_since > _MAX_SILENT_SECONDS:

@@ -118,11 +118,8 @@ class Sessions:
 
     async def open(self) -> None:
         records = await self._store.open(self._snapshot, self._on_degraded, self._on_abandoned)
-        for record in sorted(records, key=lambda record: record.last_used_at):
-            if self._shared:
-                record.no_reader_since = None  # the process before knew of its own readers only
-            self.adopt(record)
-        for session in self:
+        adopted = [self.adopt(record) for record in sorted(records, key=lambda record: record.last_used_at)]
+        for session in adopted:
             if session.is_running:
                 await self.resume_turn(session)
         self._sweeper = asyncio.create_task(self._sweep_forever())
