@@ -367,9 +367,9 @@ def mcp_limits_of(settings: Settings) -> McpLimits:
 
 
 def session_store_of(settings: Settings) -> Store:
-    if settings.sessions_store == "redis":
+    if settings.store_kind == "redis":
         return _redis_store_of(settings)
-    if settings.sessions_store == "sqlite":
+    if settings.store_kind == "sqlite":
         max_bytes = settings.sessions_max_mb * 2**20
         return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync, max_bytes=max_bytes)
     return MemoryStore()

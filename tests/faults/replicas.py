@@ -35,8 +35,3 @@ async def replicas(
     finally:
         for server in servers:
             server.stop()
-
-
-def elsewhere(client_url: str, servers: list[MortalServer]) -> str:
-    """The URL of another replica."""
-    return next(server.url for server in servers if server.url != client_url)

@@ -12,6 +12,7 @@ from tests.faults.checker import Reference, check
 from tests.faults.history import Client, connections_of
 from tests.faults.mortal_server import MortalServer, get, post, until
 from tests.faults.replicas import LEASE_SECONDS, replicas
+from tests.faults.test_kill import bodies_for_the_demo, what_was_said
 from tests.openai_api.test_chat import CHAT, said
 from tests.redis_server import RedisServer
 
@@ -192,3 +193,24 @@ async def test_a_server_that_is_told_to_stop_hands_its_answers_over(pair: list[M
     await following
     assert await a.exit_code() == 0
     check(connections_of(clients), references_of(clients, finish_reason="stop"))
+
+
+@pytest.mark.model
+async def test_a_model_says_at_the_other_server_what_it_would_have_said(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    demo = {"MODEL_REPO_ID": "models/demo", "TORCH_DTYPE": "float32", "EAGER_LOAD_MODEL": "1"}
+    async with replicas(tmp_path, redis_server, 2, **demo, LOAD_WAIT_SECONDS="120") as (a, b):
+        whole = [Client(b.url, body) for body in bodies_for_the_demo("whole")]
+        await asyncio.gather(*(client.follow(patience=200) for client in whole))
+        clients = [Client(a.url, body) for body in bodies_for_the_demo("moved")]
+        following = asyncio.gather(*(client.follow(patience=200) for client in clients))
+        await until(lambda: sum(len(client.blocks) for client in clients) > 60, timeout=100)
+        a.kill()
+        for client in clients:
+            client.move_to(b.url)
+        await following
+        references = {
+            (client.session, 0): what_was_said(reference) for client, reference in zip(clients, whole, strict=True)
+        }
+        check(connections_of(clients), references)

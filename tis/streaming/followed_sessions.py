@@ -6,13 +6,13 @@ one task, however many readers it has.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from contextlib import suppress
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing, suppress
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from tis.errors import ServiceError
 from tis.observability.logs import log_exception
-from tis.streaming.errors import SessionExpired, StoreUnavailable
+from tis.streaming.errors import ReplayGap, SessionExpired, StoreUnavailable
 from tis.streaming.session import Session
 from tis.streaming.stores.shared_store import SharedStore
 from tis.streaming.stores.store import SessionKey, SessionRecord
@@ -21,7 +21,11 @@ _log = logging.getLogger("tis.store")
 _RETRY_SECONDS = 0.5
 _MAX_SILENT_SECONDS = 10.0  # without the store; then readers are told to come back
 _UNREAD_SECONDS = 60.0  # how long a session without readers is followed
+_ENDING_SECONDS = 2.0
 _HEARD_SECONDS = 5.0  # between two times that the holder is told of readers here
+
+_Answer = TypeVar("_Answer")
+_Args = TypeVarTuple("_Args")
 
 
 class HeldHere(Protocol):
@@ -87,9 +91,11 @@ class FollowedSessions:
 
     async def close(self) -> None:
         tasks = [*self._followers.values(), *self._work]
+        self._followers.clear()
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_ENDING_SECONDS)
 
     # What the store tells.
 
@@ -141,8 +147,12 @@ class FollowedSessions:
         recording = session.recording
         if not recording.readers and recording.key not in self._followers:
             recording.jump_to(record.next_index)
-        while recording.next_index < record.next_index:
-            recording.take(await self._store.read(recording.key, recording.next_index - 1))
+        try:
+            while recording.next_index < record.next_index:
+                recording.take(await self._store.read(recording.key, recording.next_index - 1))
+        except ReplayGap as gap:  # they slept while the holder deleted old turns
+            recording.fail_readers(gap)
+            recording.jump_to(record.next_index)
 
     async def _follow(self, session: Session) -> None:
         key = session.recording.key
@@ -150,15 +160,18 @@ class FollowedSessions:
         try:
             while session.is_running:
                 try:
-                    async for events in self._store.follow(key, session.recording.next_index - 1):
-                        silent_since = None
-                        session.recording.take(events)
-                        if events:
-                            continue
-                        await self._apply(key, await self._store.find(key))
-                        if not session.is_running or self._sessions.known(key) is not session:
-                            return
+                    async with aclosing(self._store.follow(key, session.recording.next_index - 1)) as news:
+                        async for events in news:
+                            silent_since = None
+                            session.recording.take(events)
+                            if events:
+                                continue
+                            await self._apply(key, await self._store.find(key))
+                            if not session.is_running or self._sessions.known(key) is not session:
+                                return
                 except StoreUnavailable as error:
+                    if self._followers.get(key) is not asyncio.current_task():
+                        return  # it was cancelled while it connected, which the client takes for a fault
                     now = self._store.now()
                     silent_since = silent_since or now
                     if now - silent_since > _MAX_SILENT_SECONDS:
@@ -189,7 +202,7 @@ class FollowedSessions:
             self._sessions.release(session)
             session = None
         if session:
-            await self._catch_up(session, record)
+            await self._until_reached(self._catch_up, session, record)
             session.learn(record)
         else:
             session = self._sessions.adopt(record)
@@ -201,15 +214,17 @@ class FollowedSessions:
     async def _give_up(self, session: Session) -> None:
         key = session.recording.key
         await self._sessions.stop_recording(session)
-        while True:
-            with suppress(StoreUnavailable):
-                record = await self._store.find(key)
-                break
-            await asyncio.sleep(_RETRY_SECONDS)
+        record = await self._until_reached(self._store.find, key)
         session.recording.rewind()
         if record and (session.recording.next_index == 0 or not session.is_another(record)):
             session.learn(record, is_mine_void=True)
         await self._apply(key, record)
+
+    async def _until_reached(self, ask: Callable[[*_Args], Awaitable[_Answer]], *args: *_Args) -> _Answer:
+        while True:
+            with suppress(StoreUnavailable):
+                return await ask(*args)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         async def logged() -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from tis.errors import QueueFull, ServiceError
 from tis.observability.logs import log_exception
 from tis.observability.metrics import count_refusal
-from tis.streaming.errors import ReplayGap, SessionConflict, SessionExpired, SessionNotFound
+from tis.streaming.errors import ReplayGap, SessionConflict, SessionExpired, SessionNotFound, StoreUnavailable
 from tis.streaming.eviction import EvictionQueue
 from tis.streaming.followed_sessions import FollowedSessions
 from tis.streaming.recording import MIN_WINDOW_EVENTS, Recording, WindowLimits
@@ -29,6 +29,7 @@ _log = logging.getLogger("tis.store")
 # Thousands of sessions live for days. Checking all of them every second would block the event loop.
 _MAX_IDLE_PER_SWEEP = 500
 _PAUSE_SECONDS = 0.5  # of the process; a sweep that is so late follows one
+_RETRY_SECONDS = 0.5  # until a shared store can be read again
 _MAX_TOMBSTONES = 4096  # ids of evicted sessions: a client that comes back to one gets 410 instead of 404
 
 
@@ -117,11 +118,8 @@ class Sessions:
 
     async def open(self) -> None:
         records = await self._store.open(self._snapshot, self._on_degraded, self._on_abandoned)
-        for record in sorted(records, key=lambda record: record.last_used_at):
-            if self._shared:
-                record.no_reader_since = None  # the process before knew of its own readers only
-            self.adopt(record)
-        for session in self:
+        adopted = [self.adopt(record) for record in sorted(records, key=lambda record: record.last_used_at)]
+        for session in adopted:
             if session.is_running:
                 await self.resume_turn(session)
         self._sweeper = asyncio.create_task(self._sweep_forever())
@@ -401,7 +399,13 @@ class Sessions:
     async def _resume_states(self, session: Session, first_index: int) -> list[bytes]:
         states: list[bytes] = []
         while first_index + len(states) < session.recording.next_index:
-            events = await self._store.read(session.recording.key, first_index + len(states) - 1)
+            try:
+                events = await self._store.read(session.recording.key, first_index + len(states) - 1)
+            except StoreUnavailable:
+                if self._shared is None:
+                    raise
+                await asyncio.sleep(_RETRY_SECONDS)  # it will be there again; a file may never be
+                continue
             if not events:
                 raise ReplayGap("Some events of the interrupted answer are missing in the store.")
             states += [event.resume_state for event in events]

@@ -55,6 +55,6 @@ class StreamSettings(BaseModel):
     )
 
     @property
-    def sessions_store(self) -> Literal["memory", "sqlite", "redis"]:
+    def store_kind(self) -> Literal["memory", "sqlite", "redis"]:
         """As SESSION_STORE says, or PERSIST_SESSIONS where that is unset."""
         return self.session_store or ("sqlite" if self.persist_sessions else "memory")

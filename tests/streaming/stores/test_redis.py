@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.redis_server import RedisServer
-from tests.streaming.stores.harness import FAST_REDIS, KEY, StoreHarness, until
-from tis.streaming.errors import ReplayGap
+from tests.streaming.stores.harness import FAST_REDIS, KEY, OTHER, StoreHarness, until
+from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.stores.redis import RedisStore
-from tis.streaming.stores.redis_keys import REPLICAS
+from tis.streaming.stores.redis_keys import REPLICAS, digest_of, held_by, keys_of
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, StoreRefused
 
 pytestmark = pytest.mark.anyio
@@ -196,6 +196,22 @@ async def test_a_cancel_reaches_the_holder_and_whoever_takes_over_from_him(
     a.store._tasks[1].cancel()
     await until(lambda: b.notes.taken)
     assert b.notes.taken[0][1]
+
+
+async def test_a_session_of_a_later_version_waits_for_a_server_that_can_read_it(
+    pair: Pair, redis_server: RedisServer
+) -> None:
+    a, b = pair
+    a.begin_turn(OTHER)
+    a.begin_turn()
+    await a.store.flush()
+    redis_server.ask("HSET", keys_of(digest_of(KEY)).meta, "v", 2)
+    with pytest.raises(StoreUnavailable):
+        await b.store.find(KEY)
+    a.store._tasks[1].cancel()
+    await until(lambda: b.notes.taken)
+    await until(lambda: redis_server.ask("SMEMBERS", held_by(a.store._replica.id)) == {digest_of(KEY)})
+    assert [session.key for session, _ in b.notes.taken] == [OTHER]
 
 
 async def test_nobody_writes_back_what_another_process_has_deleted(pair: Pair) -> None:

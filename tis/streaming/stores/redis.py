@@ -8,18 +8,18 @@ not evict keys (`maxmemory-policy noeviction`). Reasons: `docs/decisions/0124-se
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.stores import redis_changes
 from tis.streaming.stores.clock import seconds_since_boot
 from tis.streaming.stores.redis_changes import SessionChange
 from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript, fault_label, url_without_password
 from tis.streaming.stores.redis_keys import digest_of, held_by, keys_of
-from tis.streaming.stores.redis_records import event_of, session_of
+from tis.streaming.stores.redis_reader import RedisReader
+from tis.streaming.stores.redis_records import session_of
 from tis.streaming.stores.redis_replica import RedisReplica, order_to
 from tis.streaming.stores.redis_scripts import CANCEL, TOUCH
 from tis.streaming.stores.redis_writer import RedisWriter
@@ -79,6 +79,7 @@ class RedisStore:
             on_order=self._on_order,
             on_fault=lambda error: self._writer.fail(fault_label(error), str(error)),
         )
+        self._reader = RedisReader(self._clients, lambda: self._replica.is_reached, limits.wait_seconds)
         self._touch, self._cancel = RedisScript(TOUCH), RedisScript(CANCEL)
         self._writer = RedisWriter(
             self._clients.commands,
@@ -96,7 +97,7 @@ class RedisStore:
         self._claims: dict[SessionKey, str] = {}  # of others, as they were when the session was last read
         self._clock_offset = -seconds_since_boot()
         self._watcher: Watcher | None = None
-        self._taken_at_open: list[SessionRecord] | None = []
+        self._taken: list[SessionRecord] = []  # without a watcher
         self._on_abandoned: OnAbandoned = lambda key: None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -121,7 +122,7 @@ class RedisStore:
     async def open(
         self, snapshot: Snapshot, on_degraded: Callable[[], None], on_abandoned: OnAbandoned
     ) -> Sequence[SessionRecord]:
-        """Returns the sessions that another process has left: any other session is found when it is asked for."""
+        """What another process has left goes to the watcher, or is returned; the rest is found when asked for."""
         self._writer.snapshot, self._writer.on_degraded = snapshot, on_degraded
         self._on_abandoned = on_abandoned
         redis: Any = self._clients.commands
@@ -133,10 +134,9 @@ class RedisStore:
         except FAULTS as error:
             await self._clients.close()
             raise StoreRefused(f"Redis at {url_without_password(self._url)} cannot be used: {error}.") from None
-        taken, self._taken_at_open = self._taken_at_open or [], None
         for work in (self._writer.run(), self._replica.keep_lease(), self._replica.follow_orders()):
             self._tasks.append(asyncio.create_task(work))
-        return taken
+        return self._taken
 
     async def close(self) -> None:
         if not self._tasks:
@@ -194,39 +194,17 @@ class RedisStore:
             self._writer.put(redis_changes.forget_before(key, held.claim, numbers, first))
 
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
-        keys = keys_of(digest_of(key))
-        with self._reading():
-            pipeline = self._clients.commands.pipeline(transaction=False)
-            pipeline.hmget(keys.meta, "gone", "next")
-            pipeline.xrange(keys.events, min=f"0-{after + 2}", count=limit)
-            [gone, known], entries = await pipeline.execute()
-        events = [event_of(entry) for entry in entries]
-        if not events and self.durability == "degraded":
-            raise StoreUnavailable(f"Event {after + 1} is not stored yet. Retry later.", retry_after=5)
-        if gone or known is None or (not events and int(known) > after + 1) or (events and events[0].index > after + 1):
-            raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
-        return events
+        return await self._reader.events(key, after, limit, self.durability)
 
     def save_document(self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int) -> None:
         if held := self._held.get(key):
             self._writer.put(redis_changes.document(key, held.claim, turn, max_attached_bytes))
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
-        with self._reading():
-            found = await cast(Any, self._clients.commands.hget(keys_of(digest_of(key)).documents, str(number)))
-        if found is None and self.durability == "degraded":
-            raise StoreUnavailable("The document of the session is not stored yet. Retry later.", retry_after=5)
-        return cast(bytes | None, found)
+        return await self._reader.document(key, number, self.durability)
 
     async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
-        wanted = list(dict.fromkeys(names))
-        if not wanted:
-            return {}
-        with self._reading():
-            found = await cast(Any, self._clients.commands.hmget(keys_of(digest_of(key)).attachments, wanted))
-        if None in found and self.durability == "degraded":
-            raise StoreUnavailable("The attachments of the session are not stored yet. Retry later.", retry_after=5)
-        return {name: data for name, data in zip(wanted, found, strict=True) if data is not None}
+        return await self._reader.attachments(key, names, self.durability)
 
     async def flush(self) -> None:
         await self._writer.flush()
@@ -244,8 +222,7 @@ class RedisStore:
         return key in self._writer.queue
 
     async def find(self, key: SessionKey) -> SessionRecord | None:
-        with self._reading():
-            fields = await cast(Any, self._clients.commands.hgetall(keys_of(digest_of(key)).meta))
+        fields = await self._reader.fields(key)
         session = session_of(fields)
         if key in self._writer.queue:
             return session  # what Redis has is about to change
@@ -256,28 +233,12 @@ class RedisStore:
             self._claims[key] = claim
         return session
 
-    async def follow(self, key: SessionKey, after: int) -> AsyncIterator[Sequence[Event]]:
-        keys, news = keys_of(digest_of(key)), "0"
-        while True:
-            places = {keys.events: f"0-{after + 1}", keys.news: news}
-            with self._reading():
-                block = round(self._timeouts.wait_seconds * 1000)
-                found = cast(Any, await self._clients.waits.xread(cast(Any, places), count=256, block=block))
-            streams = {name.decode(): entries for name, entries in found or ()}
-            if keys.news in streams:
-                news = streams[keys.news][-1][0].decode()
-            events = [event_of(entry) for entry in streams.get(keys.events, ())]
-            if events and events[0].index != after + 1:
-                raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
-            if events:
-                after = events[-1].index
-                yield events
-            if not events or keys.news in streams:
-                yield []
+    def follow(self, key: SessionKey, after: int) -> AsyncGenerator[Sequence[Event], None]:
+        return self._reader.follow(key, after)
 
     async def order_cancel(self, key: SessionKey) -> None:
         digest = digest_of(key)
-        with self._reading():
+        with self._reader.reaching():
             claim = (await self._cancel.run(self._clients.commands, keys_of(digest).all())).decode()
             if claim:
                 await self._replica.order(claim, "cancel", digest)
@@ -311,11 +272,11 @@ class RedisStore:
         self._claims.pop(session.key, None)
         self._held[session.key] = HeldSession(claim, int(fields[b"ttl"]), session.turns[0].number)
         self._by_digest[digest] = session.key
-        if self._taken_at_open is not None:
-            self._taken_at_open.append(session)
-        elif self._watcher:
+        if self._watcher:
             _log.warning("a process that shares this Redis is gone: this one resumes a session of it")
             self._watcher.on_taken(session, is_cancelled=b"cancel" in fields)
+        else:
+            self._taken.append(session)
         return True
 
     def _on_order(self, what: str, digest: str) -> None:
@@ -329,18 +290,9 @@ class RedisStore:
             self._watcher.on_lost(key)
 
     def _on_rejected(self, key: SessionKey) -> None:
-        self.drop(key)
+        """It goes on in memory. Nobody else shall go on with what Redis has of it, from where that ends."""
+        self.forget(key)
         self._on_abandoned(key)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        unavailable = StoreUnavailable("The store of sessions cannot be reached now. Retry later.", retry_after=5)
-        if not self._replica.is_reached:
-            raise unavailable
-        try:
-            yield
-        except FAULTS as error:
-            raise unavailable from error
 
     async def _warn_of_eviction(self) -> None:
         redis: Any = self._clients.commands

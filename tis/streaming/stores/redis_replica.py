@@ -18,6 +18,7 @@ from redis.exceptions import ResponseError
 from tis.observability.logs import log_exception
 from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript
 from tis.streaming.stores.redis_keys import REPLICAS, held_by, keys_of, orders_of
+from tis.streaming.stores.redis_records import VERSION
 from tis.streaming.stores.redis_scripts import RENEW, TAKE
 
 _log = logging.getLogger("tis.store")
@@ -49,6 +50,7 @@ class RedisReplica:
         self._on_taken, self._on_order, self._on_fault = on_taken, on_order, on_fault
         self._renew, self._take = RedisScript(RENEW), RedisScript(TAKE)
         self._num_claims = 0
+        self._taking: dict[str, tuple[bytes, str]] = {}  # by digest: the claim before, and ours
         self._reached_since = self._reached_at = time.monotonic()
 
     def new_claim(self) -> str:
@@ -82,6 +84,8 @@ class RedisReplica:
         if self._reached_since > now or now - self._reached_at > self._lease_seconds:
             self._reached_since = now
         self.is_reached, self._reached_at = True, now
+        for digest in list(self._taking):
+            await self._take_session(digest)
         released, dead = cast(list[bytes], over[0]), cast(list[bytes], over[1])
         is_sure = now - self._reached_since >= self._lease_seconds
         for name in [*released, *(dead if is_sure else ())]:
@@ -127,19 +131,23 @@ class RedisReplica:
             await redis.zrem(REPLICAS, other)
             return
         for digest in digests:
-            await self._take_session(other, digest.decode())
+            held, version = await redis.hmget(keys_of(digest.decode()).meta, "claim", "v")
+            if held and held.decode().rpartition(":")[0] == other:
+                if version is None or int(version) > VERSION:
+                    continue  # a server of a later version can read it
+                self._taking[digest.decode()] = held, self.new_claim()
+                await self._take_session(digest.decode())
+            await redis.srem(held_by(other), digest)
 
-    async def _take_session(self, other: str, digest: str) -> None:
+    async def _take_session(self, digest: str) -> None:
+        """May be repeated after any fault: the same claim is not taken twice."""
         redis: Any = self._clients.commands
-        keys = keys_of(digest)
-        held = await redis.hget(keys.meta, "claim")
-        if held and held.decode().rpartition(":")[0] == other:
-            claim = self.new_claim()
-            await redis.sadd(held_by(self.id), digest)
-            is_mine = await self._take.run(redis, keys.all(), (held, claim))
-            if not (is_mine and await self._on_taken(digest, claim)):
-                await redis.srem(held_by(self.id), digest)
-        await redis.srem(held_by(other), digest)
+        held, claim = self._taking[digest]
+        await redis.sadd(held_by(self.id), digest)
+        is_mine = await self._take.run(redis, keys_of(digest).all(), (held, claim))
+        if not (is_mine and await self._on_taken(digest, claim)):
+            await redis.srem(held_by(self.id), digest)
+        del self._taking[digest]
 
 
 def order_to(claim: str, what: str, digest: str) -> tuple[str, dict[Any, Any]]:

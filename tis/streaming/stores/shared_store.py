@@ -4,7 +4,7 @@ One process at a time *holds* a session: it makes the events of its turn, and no
 follow. When the holder dies, another process takes the session and resumes its turn.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol, runtime_checkable
 
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, Store
@@ -46,7 +46,7 @@ class SharedStore(Store, Protocol):
         """Reads a session, whoever holds it. Raises `StoreUnavailable` if the store cannot be read now."""
         ...
 
-    def follow(self, key: SessionKey, after: int) -> AsyncIterator[Sequence[Event]]:
+    def follow(self, key: SessionKey, after: int) -> AsyncGenerator[Sequence[Event], None]:
         """Yields events behind the index as they are stored, without holes.
 
         An empty batch says that something else may have changed: `find` tells. Raises as `read` does.
