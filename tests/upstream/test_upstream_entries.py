@@ -12,6 +12,7 @@ from tests.serving import REPOSITORY, Served, served, settings_with
 from tests.test_status import until
 from tests.upstream.gateway import client_of
 from tis.arguments import served_models_of, upstream_keys_of
+from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.models.catalogue import CatalogueError, read_catalogue
 from tis.engine.models.entry_fields import UpstreamSeconds
 from tis.settings import Settings
@@ -123,3 +124,12 @@ def test_a_key_comes_from_a_file_or_a_variable_and_must_be_there(
         with pytest.raises(CatalogueError, match="the upstream of far") as refused:
             keys(**fields)
         assert "secret" not in str(refused.value)
+
+
+@pytest.mark.anyio
+async def test_the_assistant_asks_another_machine_only_if_it_is_named(echo_server: Served, tmp_path: Path) -> None:
+    path = catalogue(tmp_path, {"upstream": f"{echo_server.url}/v1", "upstream_model": "echo"})
+    with served(settings_with(model_config_path=str(path), model_repo_id="far")) as server:
+        services = server.app.state.services
+        assert await StructuredAnswers(services).ready_model() is None
+        assert await StructuredAnswers(services, "far").ready_model() == "far"

@@ -80,7 +80,7 @@ async def media_again(
 
 def _to_medium(loaded: LoadedMedium, detail: Detail) -> Medium:
     if isinstance(loaded, LoadedImage):
-        return Picture(loaded.pixels, loaded.digest, detail)
+        return Picture(loaded.pixels, loaded.digest, detail, loaded.data)
     if isinstance(loaded, LoadedSound):
         return Sound(loaded.samples, loaded.digest)
     return Video(loaded.frames, loaded.times, loaded.fps, loaded.digest, detail)

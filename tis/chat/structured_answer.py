@@ -71,7 +71,7 @@ class StructuredAnswers:
     """The engine as the model of an application. What goes wrong with the model is logged, and means no answer."""
 
     def __init__(self, services: Services, model_id: str | None = None) -> None:
-        """`model_id`: None for the first chat model of the catalogue that is no toy."""
+        """`model_id`: None for the first chat model of the catalogue that is no toy and is computed here."""
         # The tools only read, so nothing has to be on disk before a call.
         self._services = replace(services, commit=_nothing_to_commit)
         self._wanted = model_id
@@ -90,6 +90,8 @@ class StructuredAnswers:
         for entry in engine.models:
             if entry.id not in ready or entry.task != "chat" or self._wanted not in (None, entry.id):
                 continue
+            if entry.upstream and self._wanted is None:
+                continue  # what users write leaves this machine only if the operator has named the model
             description = await engine.describe(entry.id)
             num_bytes = description.weights_bytes
             is_toy = num_bytes is not None and num_bytes < _TOY_BYTES

@@ -38,6 +38,7 @@ class PreparedRequest:
     is_raw: bool = False  # the prompt is no chat
     prompt_logprobs: int | None = None  # alternatives to each token of the prompt; None: no log probabilities of it
     upstream: UpstreamCall | None = None  # an engine elsewhere answers it: there are no tokens here
+    upstream_media: Mapping[str, bytes] = field(default_factory=dict)  # files that are sent with it, by digest
     # The completions of a constrained request, made in a thread and taken by the first `submit`.
     begun: list[list[Any]] = field(default_factory=list, compare=False)
 

@@ -15,6 +15,7 @@ class Picture:
     pixels: Any  # numpy, height x width x 3, uint8
     digest: str  # of the bytes that it was decoded from
     detail: Detail = "auto"
+    data: bytes = b""  # the file, for an engine elsewhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,6 +44,8 @@ class EngineVision:
     async def served(self, *, is_chosen: bool) -> str | None:
         loaded = {status.id for status in self._engine.statuses if status.state == "ready"}
         for entry in self._engine.models:
+            if entry.upstream:
+                continue  # cards never leave this machine
             key = (entry.id, entry.id in loaded)
             if key not in self._known:
                 self._known[key] = await self._engine.describe(entry.id)

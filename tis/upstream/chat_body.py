@@ -1,5 +1,6 @@
 """The body of a chat for an upstream, of what the engine on this machine would make a prompt of."""
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,8 @@ _NEUTRAL: Mapping[str, Any] = {
 }
 # Advice, which is in `reasoning_effort` and `chat_template_kwargs`, too.
 _HINTS = ("thinking_share",)
+_MEDIUM = "digest:"  # begins the URL of a picture until its bytes take its place
+_IMAGE_TYPES = {b"\x89PNG": "png", b"\xff\xd8": "jpeg", b"GIF8": "gif"}
 _EFFORTS = ("reasoning_effort", "verbosity")
 _NAMES_IN_REQUESTS = {"top_logprobs": "logprobs", "thinking_budget": "thinking_token_budget"}
 
@@ -112,6 +115,26 @@ def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return [_message(message) for message in messages]
 
 
+def with_files(body: Mapping[str, Any], files: Mapping[str, bytes]) -> Mapping[str, Any]:
+    """The body with its pictures, which are stored apart from it. Called in a thread: base64 takes time."""
+    messages = [
+        {**message, "content": [_filled(part, files) for part in message["content"]]}
+        if isinstance(message.get("content"), list)
+        else message
+        for message in body["messages"]
+    ]
+    return {**body, "messages": messages}
+
+
+def _filled(part: Mapping[str, Any], files: Mapping[str, bytes]) -> Mapping[str, Any]:
+    if part["type"] != "image_url":
+        return part
+    data = files[part["image_url"]["url"].removeprefix(_MEDIUM)]
+    kind = next((kind for begin, kind in _IMAGE_TYPES.items() if data.startswith(begin)), "webp")
+    url = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+    return {**part, "image_url": {**part["image_url"], "url": url}}
+
+
 def lacking(name: str) -> BadRequest:
     return BadRequest(
         f"{name} is not supported for this model: the engine that serves it has nothing like it.",
@@ -139,7 +162,10 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     if part["type"] == "text":
         return {"type": "text", "text": part["text"]}
-    raise BadRequest("Pictures, videos and sounds are not passed on to the upstream of this model.", param="messages")
+    if part["type"] == "image":
+        picture = part["image"]
+        return {"type": "image_url", "image_url": {"url": f"{_MEDIUM}{picture.digest}", "detail": picture.detail}}
+    raise BadRequest("Videos and sounds are not passed on to the upstream of this model.", param="messages")
 
 
 def _template_fields(prompt: ChatPrompt, abilities: UpstreamAbilities) -> dict[str, Any]:

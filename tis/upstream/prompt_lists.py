@@ -7,6 +7,7 @@ from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.prepared_request import PreparedRequest
+from tis.engine.prompt import Medium, Picture
 from tis.engine.prompt_list import ListedPrompt, NewAnswer, PromptList
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.upstream.no_tokenizer import NO_TOKENIZER
@@ -32,14 +33,20 @@ def listed_answer(
     return listed.answer
 
 
-def prepared_again(saved: Sequence[ResumableRequest]) -> list[PreparedRequest]:
+def files_of(media: Sequence[Medium]) -> dict[str, bytes]:
+    return {one.digest: one.data for one in media if isinstance(one, Picture)}
+
+
+def prepared_again(saved: Sequence[ResumableRequest], media: Sequence[Medium] = ()) -> list[PreparedRequest]:
     """As another process has stored them."""
     return [
         PreparedRequest(
             *(one.model_id, one.revision, NO_TOKENIZER, [], one.params, one.seed),
             cache_salt=one.cache_salt,
             is_raw=one.is_raw,
+            media=one.media,
             upstream=one.upstream,
+            upstream_media=files_of(media),
         )
         for one in saved
     ]

@@ -18,9 +18,9 @@ from tis.engine.models.model_status import ModelStatus
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
 from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt, media_of
 from tis.engine.request_rules import RequestRules
-from tis.engine.resumable_request import EmittedTokens, ResumableRequest
+from tis.engine.resumable_request import EmittedTokens, ResumableRequest, SavedMedium
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
 from tis.engine.speech.heard import HeardWindow, HearingOptions, SpeechDescription, SpeechWindow
@@ -33,9 +33,9 @@ from tis.upstream.errors import unreachable
 from tis.upstream.hearing import DESCRIPTION
 from tis.upstream.http_client import UpstreamHttp
 from tis.upstream.no_tokenizer import NO_TOKENIZER
-from tis.upstream.prompt_lists import choices_of_prompts, listed_answer, prepared_again, require_continuable
+from tis.upstream.prompt_lists import choices_of_prompts, files_of, listed_answer, prepared_again, require_continuable
 from tis.upstream.refused import RefusedElsewhere
-from tis.upstream.token_counts import count_tokens, estimated_tokens
+from tis.upstream.token_counts import TOKENS_PER_PICTURE, count_tokens, estimated_tokens
 from tis.upstream.upstream_model import UpstreamModel
 from tis.upstream.upstream_request import UpstreamRequest
 from tis.upstream.whole_answers import embed_at, hear_at, score_at
@@ -118,6 +118,7 @@ class UpstreamEngine(RefusedElsewhere):
         is_chat = model.entry.task == "chat"
         return ModelDescription(
             context_length=self._context_length(model),
+            media=model.entry.upstream_media,
             calls_tools=is_chat,
             follows_effort=is_chat and model.abilities.takes_effort,
             has_grammars=is_chat,
@@ -139,7 +140,7 @@ class UpstreamEngine(RefusedElsewhere):
 
     async def media_kinds(self, model_id: str) -> Collection[MediumKind]:
         self._require_open(is_resumed=False)
-        return ()
+        return self._models[model_id].entry.upstream_media
 
     async def template_variables(self, model_id: str) -> AbstractSet[str]:
         """Its template is not known here, and ignores what it does not use."""
@@ -162,7 +163,9 @@ class UpstreamEngine(RefusedElsewhere):
         params, unset = self._sampling(model, sampling)
         body = chat_body(model.model, prompt, params, unset, grammar, model.abilities, cache_salt)
         return await self._prepared(
-            *(model, _CHAT, body, params, unset, sampling, cache_salt), is_only_counted=prompt.is_only_counted
+            *(model, _CHAT, body, params, unset, sampling, cache_salt),
+            media=media_of(prompt.messages),
+            is_only_counted=prompt.is_only_counted,
         )
 
     async def prepare_raw(
@@ -209,13 +212,14 @@ class UpstreamEngine(RefusedElsewhere):
         sampling: Mapping[str, Any],
         cache_salt: str,
         *,
+        media: Sequence[Medium] = (),
         is_raw: bool = False,
         is_only_counted: bool = False,
         param: str = "messages",
     ) -> PreparedRequest:
         """Counts the prompt, and cuts `max_tokens` to what has room behind it."""
-        counted = await count_tokens(model, body)
-        num_tokens = await estimated_tokens(body) if counted is None else counted
+        counted = None if media else await count_tokens(model, body)
+        num_tokens = await estimated_tokens(body) + TOKENS_PER_PICTURE * len(media) if counted is None else counted
         context = self._context_length(model)
         if context and counted and not is_only_counted:
             if counted >= context:
@@ -231,7 +235,9 @@ class UpstreamEngine(RefusedElsewhere):
             new_seed() if params.seed is None else params.seed,
             cache_salt=cache_salt,
             is_raw=is_raw,
+            media=[SavedMedium(one.kind, one.digest, one.detail) for one in media],
             upstream=UpstreamCall(path, body, num_tokens, counted is None, unset),
+            upstream_media=files_of(media),
         )
 
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
@@ -294,7 +300,7 @@ class UpstreamEngine(RefusedElsewhere):
         ticket: Ticket | None = None,
     ) -> Answer:
         model = await self._model_to_resume(saved)
-        [prepared] = prepared_again([saved])
+        [prepared] = prepared_again([saved], media)
         assert prepared.upstream
         request = UpstreamRequest(prepared, prepared.upstream, model.cancel, ticket, emitted=emitted)
         if request.is_over:

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from typing import Any
 
 from tis.engine.answer import Piece
 from tis.engine.models.catalogue import CatalogueEntry
@@ -15,6 +16,7 @@ from tis.engine.request_queue import RequestQueue
 from tis.errors import GenerationFailed, ServiceError, Unavailable
 from tis.observability.logs import log_exception
 from tis.observability.model_metrics import UPSTREAM_CONTINUED, UPSTREAM_TRIES, UpstreamOutcome
+from tis.upstream.chat_body import with_files
 from tis.upstream.chunks import ChunkReader
 from tis.upstream.endpoints import Endpoint, EndpointPool
 from tis.upstream.errors import UpstreamFault, too_slow, unreachable
@@ -194,7 +196,10 @@ class UpstreamModel:
 
     async def _try(self, endpoint: Endpoint, request: UpstreamRequest) -> None:
         num_before = request.num_made
+        body: Mapping[str, Any]
         body, blanks = request.body_now(self.abilities)
+        if request.files:
+            body = await asyncio.to_thread(with_files, body, request.files)
         max_tokens = max(1, request.prepared.params.max_tokens - num_before)
         reader = ChunkReader(request.num_choices, max_tokens, self._key, skip=blanks)
         with endpoint.running(request.blocks) as watch, self._cancelling(endpoint, watch, reader):

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +65,11 @@ class UpstreamRequest:
     @property
     def num_prompt_tokens(self) -> int:
         return self._call.num_prompt_tokens
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """By digest."""
+        return self.prepared.upstream_media
 
     @property
     def path(self) -> str:

@@ -21,6 +21,7 @@ from tis.engine.models.entry_fields import (
     checked_fields,
 )
 from tis.engine.models.gguf_file import is_gguf
+from tis.engine.prompt import MediumKind
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
 _HEARING = ("WhisperForConditionalGeneration", "MoonshineForConditionalGeneration", "ForCTC")
@@ -72,6 +73,7 @@ class CatalogueEntry:
     upstream_key_env: str | None = None  # the variable that has the key, which is never in the entry itself
     upstream_key_file: str | None = None
     upstream_seconds: UpstreamSeconds = UpstreamSeconds()
+    upstream_media: Sequence[MediumKind] = ()  # what it takes beside text
 
     @property
     def parts(self) -> list[str]:

@@ -155,6 +155,12 @@ def _upstream_seconds(name: str, value: Any) -> UpstreamSeconds:
     return UpstreamSeconds(**value)
 
 
+def _upstream_media(name: str, value: Any) -> tuple[str, ...]:
+    if value not in (["image"], []):
+        raise ValueError(f"upstream_media of {name} is [image], or empty: nothing else is passed on.")
+    return tuple(value)
+
+
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "repo": _text("repo"),
     "revision": _revision,
@@ -178,4 +184,5 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "upstream_key_env": _text("upstream_key_env"),
     "upstream_key_file": _text("upstream_key_file"),
     "upstream_seconds": _upstream_seconds,
+    "upstream_media": _upstream_media,
 }

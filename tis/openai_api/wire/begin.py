@@ -201,6 +201,7 @@ def _refused(message: str, param: str) -> BadRequest:
 
 def keep_media(ticket: Ticket, attachments: Mapping[str, bytes], prepared: PreparedRequest | None) -> None:
     """Gives back the room of files and pixels that nobody needs any more. With MCP, each round needs the pixels."""
-    ticket.keep("media_bytes", sum(map(len, attachments.values())))
+    files = {**attachments, **(prepared.upstream_media if prepared else {})}
+    ticket.keep("media_bytes", sum(map(len, files.values())))
     if prepared:
         ticket.keep("decoded_bytes", prepared.num_media_bytes)
