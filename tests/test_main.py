@@ -27,10 +27,10 @@ def run_python(*arguments: str, **variables: str) -> "subprocess.CompletedProces
     )
 
 
-def test_importing_main_does_not_import_slow_libraries() -> None:
+def test_importing_the_app_does_not_import_slow_libraries() -> None:
     late = {"torch", "transformers", "numpy", "openai", "mcp", "httpx2", "cv2", "onnxruntime", "rapidocr", "rapidfuzz"}
     late |= {"sqlalchemy", "alembic", "tis.database.database", "tis.marketplace.tables"}
-    probe = f"import sys, main; print(sorted({late} & set(sys.modules)))"
+    probe = f"import sys, main, tis.app; print(sorted({late} & set(sys.modules)))"
     assert run_python("-c", probe).stdout.strip() == "[]"
 
 

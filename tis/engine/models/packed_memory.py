@@ -6,7 +6,6 @@ from typing import Any
 
 from tis.engine.models.description import read_object
 from tis.engine.models.entry_fields import DType
-from tis.engine.models.quantised_files import method_of, packed_format_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,12 @@ class _JsonConfig:
 def packed_bytes_of(folder: Path, options: WeightOptions) -> int | None:
     """None: as many as its files have. Raises LoadFailed for files that cannot be read."""
     config = _json_config(folder)
-    if method_of(config) is None:
+    if config.quantization_config is None:
         return None
     import torch
 
     from tis.engine.models.packed_files import PackedFiles, has_kernels_for_packed, is_read_here
+    from tis.engine.models.quantised_files import packed_format_of
     from tis.engine.weights.cpu_dtype import computes_in_bfloat16
 
     form = packed_format_of(config)

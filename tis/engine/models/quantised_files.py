@@ -7,10 +7,12 @@ Transformers: without a GPU it is told to make plain weights of them. What nobod
 import copy
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tis.engine.errors import LoadFailed
-from tis.engine.models.packed_formats import Awq, BlockFp8, CompressedTensors, Gptq, PackedFormat
+
+if TYPE_CHECKING:  # they import torch, which a server without a packed model does late
+    from tis.engine.models.packed_formats import Awq, CompressedTensors, Gptq, PackedFormat
 
 # These have kernels of their own on an accelerator.
 _PLAIN_WITHOUT_ACCELERATOR = ("fp8", "mxfp4")
@@ -45,7 +47,7 @@ def require_readable(config: Any) -> None:
         )
 
 
-def packed_format_of(config: Any) -> PackedFormat | None:
+def packed_format_of(config: Any) -> "PackedFormat | None":
     """How the weights are packed, if this server reads them itself. Raises LoadFailed."""
     method, saved = method_of(config), _saved(config) or {}
     if method == "gptq":
@@ -55,6 +57,8 @@ def packed_format_of(config: Any) -> PackedFormat | None:
     if method == "compressed-tensors":
         return _compressed_tensors(saved)
     if method == "fp8" and not _has_accelerator():
+        from tis.engine.models.packed_formats import BlockFp8
+
         unused = ("activation_scheme",) if saved.get("activation_scheme") == "static" else ()
         return BlockFp8(_pair(saved.get("weight_block_size")), unused)
     return None
@@ -80,7 +84,9 @@ def asking_for_plain_weights(config: Any) -> Any | None:
     return asking
 
 
-def _gptq(saved: Mapping[str, Any]) -> Gptq:
+def _gptq(saved: Mapping[str, Any]) -> "Gptq":
+    from tis.engine.models.packed_formats import Gptq
+
     layout = saved.get("checkpoint_format") or saved.get("format") or "gptq"
     if saved.get("is_marlin_format"):
         layout = "marlin"
@@ -92,7 +98,9 @@ def _gptq(saved: Mapping[str, Any]) -> Gptq:
     return Gptq(bits, _whole(saved, "group_size", 128), zeros_are_less_one=layout == "gptq")
 
 
-def _awq(saved: Mapping[str, Any]) -> Awq:
+def _awq(saved: Mapping[str, Any]) -> "Awq":
+    from tis.engine.models.packed_formats import Awq
+
     layout = str(saved.get("version") or saved.get("format") or "gemm").lower()
     if layout not in _AWQ_LAYOUTS:
         raise _unread("AWQ", f"the layout {layout!r}")
@@ -102,7 +110,9 @@ def _awq(saved: Mapping[str, Any]) -> Awq:
     return Awq(_whole(saved, "group_size" if "group_size" in saved else "q_group_size", 128))
 
 
-def _compressed_tensors(saved: Mapping[str, Any]) -> CompressedTensors:
+def _compressed_tensors(saved: Mapping[str, Any]) -> "CompressedTensors":
+    from tis.engine.models.packed_formats import CompressedTensors
+
     name = "compressed-tensors"
     groups = saved.get("config_groups")
     if not isinstance(groups, Mapping) or not groups or not all(isinstance(one, Mapping) for one in groups.values()):
