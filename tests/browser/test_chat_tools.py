@@ -1,6 +1,6 @@
 """MCP servers in the chat: a call is approved, another is refused, and what was done stands in steps."""
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DemoChat, Visitor
@@ -74,6 +74,50 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     for one in (chat, other):
         expect(one.until_done().get_by_text(one.t("steps.state.refused"))).to_be_visible()
     assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
+
+
+_HOLD_READINGS = """() => {
+  const getAll = IDBIndex.prototype.getAll;
+  window.heldReadings = [];
+  IDBIndex.prototype.getAll = function (...bounds) {
+    const request = getAll.apply(this, bounds);
+    Object.defineProperty(request, "onsuccess", {
+      set: (take) => request.addEventListener("success", () => window.heldReadings.push(take)),
+    });
+    return request;
+  };
+}"""
+_LET_THE_FIRST_END = """async () => {
+  window.heldReadings[0]();
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+}"""
+
+
+def test_what_the_database_held_before_an_answer_ended_does_not_replace_it(
+    visitor: Visitor, demo_chat: DemoChat
+) -> None:
+    chat = visitor.chat(demo_chat.url)
+    _add(chat, "weather", demo_chat.weather.url, "get_weather")
+    chat.ask("What is the weather in Jakarta?")
+    chat.button("steps.approve").wait_for()
+    other = chat.second_tab()
+    other.button("steps.approve").wait_for()
+    requests: list[Route] = []
+    chat.page.route("**/v1/responses", lambda route: requests.append(route))
+    chat.page.evaluate(_HOLD_READINGS)
+    with chat.page.expect_request("**/v1/responses"):
+        chat.button("steps.approve").click()
+    [conversation] = chat.stored()["conversations"]
+    other.page.evaluate(
+        "id => new BroadcastChannel('tis.chat').postMessage({ conversationId: id })", conversation["id"]
+    )
+    chat.page.wait_for_function("window.heldReadings.length")
+    requests[0].continue_()
+    expect(chat.answer).to_contain_text("29")
+    chat.until_done()
+    chat.page.evaluate(_LET_THE_FIRST_END)
+    expect(chat.answer).to_contain_text("29", timeout=1)
+    chat.until_done(timeout=1)
 
 
 @on_both_screens_too

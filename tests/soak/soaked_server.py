@@ -56,7 +56,7 @@ class SoakedServer:
             CHAT_TOKENS_PER_DAY="0",
             API_KEYS_FILE=str(self.keys_file),
             SESSIONS_TTL_SECONDS="900",
-            SESSIONS_MAX_MB="128",
+            SESSIONS_MAX_MB="48",  # full after minutes, too
             MAX_SESSIONS="2000",
             ANONYMOUS_GRACE_SECONDS="5",
             SLOW_READER_SECONDS="20",

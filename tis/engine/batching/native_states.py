@@ -77,7 +77,8 @@ def _computed(layer: StateLayer, states: LayerStates, by: Callable[..., Any] | N
         ):
             cache = StatesOfRows(states, rows)
             results.append(layer.of_rows(x[:, rows.begin : rows.end], rows, cache))
-        results += [one.clone().flatten(1) for one in (states.convolved, states.recurrent) if one is not None]
+        kept = [one for one in (states.convolved, states.recurrent) if one is not None]
+        results += [one.flatten(1).to(dtype, copy=True) for one in kept]  # no more exact than the rows it is made of
     finally:
         layer.native_forward = before
     return results

@@ -216,7 +216,7 @@ onNews(async ({ conversationId, isDeleted = false, deletedIds = [] }) => {
     for (const message of messages) {
       const shown = held.get(message.id);
       if (!shown) held.set(message.id, signal(message));
-      else if (!growing.has(message.id) || !isSameAnswer(shown.peek().answer, message.answer)) shown.value = message;
+      else if (!isBehind(message.answer, shown.peek().answer) && !(growing.has(message.id) && isSameAnswer(shown.peek().answer, message.answer))) shown.value = message;
     }
     revision.value += 1;
   });
@@ -230,6 +230,9 @@ function showAnew(stored) {
     if (isShown && current.peek()?.id !== stored.id) goTo(conversationHash(addressIdOf(stored)), { replace: true });
   });
 }
+
+/** While the database was read, the answer that is shown may have grown, ended, or been replaced by the next. */
+const isBehind = (stored, shown) => Boolean(stored && shown) && (stored.sessionId === shown.sessionId ? stored.cursor < shown.cursor : stored.startedAt < shown.startedAt);
 
 /** The tab that asked learns first what a response is called. */
 const isSameAnswer = (shown, stored) => Boolean(shown) && shown.sessionId === stored?.sessionId && (shown.responseId ?? null) === (stored.responseId ?? shown.responseId ?? null);
