@@ -12,7 +12,7 @@ ARG BACKEND=cpu
 ARG TORCH_INDEX=
 WORKDIR /build
 RUN python -m venv /opt/venv
-COPY requirements.txt requirements-traces.txt ./
+COPY requirements.txt requirements-traces.txt requirements-redis.txt ./
 COPY scripts/install_torch.py scripts/
 RUN --mount=type=cache,target=/pip-cache \
     export PIP_CACHE_DIR=/pip-cache; \
@@ -23,7 +23,7 @@ RUN --mount=type=cache,target=/pip-cache \
       *) echo "BACKEND is cpu, nvidia or amd, not '$BACKEND'." >&2; exit 1 ;; \
     esac \
     && TORCH_INDEX="${TORCH_INDEX:-$index}" /opt/venv/bin/python scripts/install_torch.py \
-    && /opt/venv/bin/pip install -r requirements.txt -r requirements-traces.txt
+    && /opt/venv/bin/pip install -r requirements.txt -r requirements-traces.txt -r requirements-redis.txt
 # 200 MB for those who compile against torch: its headers, its own tests, a compiler.
 RUN cd /opt/venv/lib/python3*/site-packages/torch && rm -rf include test bin/test_* bin/*Test bin/protoc*
 
@@ -49,7 +49,7 @@ FROM base AS package
 # For the native kernels.
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -r /var/lib/apt/lists/*
 WORKDIR /build
-COPY pyproject.toml setup.py requirements.txt requirements-traces.txt README.md LICENSE ./
+COPY pyproject.toml setup.py requirements.txt requirements-traces.txt requirements-redis.txt README.md LICENSE ./
 COPY configs configs
 COPY web web
 COPY tis tis

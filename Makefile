@@ -62,7 +62,7 @@ setup-dev: .venv/installed-dev    ## what its developers need on top
 	$(BIN)/pip install --quiet -r requirements.txt
 	@touch $@
 
-.venv/installed-dev: requirements.txt requirements-traces.txt requirements-dev.txt
+.venv/installed-dev: requirements.txt requirements-traces.txt requirements-redis.txt requirements-dev.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python scripts/install_torch.py
 	$(BIN)/pip install --quiet -r requirements-dev.txt

@@ -1,12 +1,14 @@
 """What a step of the batch costs with fused modules and native kernels, against the plain path.
 
     python benchmarks/decode_step.py [--rounds 9] [--dtype bfloat16] [--rows 1,16] [--keys 240,1000] [--prompts 210]
-        [--calls]
+        [--calls] [--cache int8]
 
 The model of `compare.py` (a Qwen3 of 0.44 B, random weights), twice in this process: KERNELS=off and KERNELS=auto. A
 round computes a few steps with each, in turn; the table shows the medians and the best. "prompt 210" is the step that
 computes a prompt of 210 tokens, or the steps of a longer one, "2 x 210" two of them. `--calls` counts the operators of
-torch in a step.
+torch in a step. `--cache int8` compares KERNELS=auto with that and CACHE_DTYPE=int8 instead:
+
+    python benchmarks/decode_step.py --cache int8 --rows 1,16 --keys 240,1000,4000 --prompts 210,2048
 """
 
 import argparse
@@ -33,7 +35,10 @@ from tis.engine.sampling.params import SamplingParams  # noqa: E402
 
 _VOCABULARY = 151_936
 _STEPS_PER_ROUND = 3
-KINDS = ("off", "auto")
+KINDS = {
+    "kernels": {"off": {"native_kernels": False}, "auto": {}},
+    "int8": {"full": {}, "int8": {"cache_dtype": "int8"}},
+}
 Step = Callable[[], None]
 Clock = Callable[[], float]
 
@@ -74,18 +79,18 @@ def main() -> None:
     parser.add_argument("--rows", type=_numbers, default=[1, 16])
     parser.add_argument("--keys", type=_numbers, default=[240, 1000])
     parser.add_argument("--prompts", type=_numbers, default=[210])
+    parser.add_argument("--cache", choices=["int8"], help="a cache of 8 bits against one of the type of the model")
     parser.add_argument("--calls", action="store_true")
     parser.add_argument("--cpu-time", action="store_true", help="of all threads, for a machine that is busy")
     options = parser.parse_args()
     clock = time.process_time if options.cpu_time else time.perf_counter
-    runners = {
-        kind: _runner(kind, getattr(torch, options.dtype), options.layers, _cache_tokens(options)) for kind in KINDS
-    }
+    kinds = KINDS[options.cache or "kernels"]
+    runners = {kind: _runner(kind, limits, options) for kind, limits in kinds.items()}
     print(
         f"\n{options.dtype}, {torch.get_num_threads()} threads; ms a step, median (best)"
         f"{', of CPU time' if options.cpu_time else ''}\n"
     )
-    print("| step | off | auto | off / auto |\n|---|---|---|---|")
+    print(f"| step | {' | '.join(kinds)} | {' / '.join(kinds)} |\n|---|---|---|---|")
     for keys in options.keys:
         for rows in options.rows:
             steps = {kind: _decode_step(runner, rows, keys) for kind, runner in runners.items()}
@@ -116,14 +121,15 @@ def _print_row(name: str, steps: dict[str, Step], rounds: int, clock: Clock) -> 
                 times[kind].append(clock() - began)
     medians = {kind: statistics.median(some) * 1000 for kind, some in times.items()}
     shown = " | ".join(f"{medians[kind]:.1f} ({min(times[kind]) * 1000:.1f})" for kind in steps)
-    ratio = medians["off"] / medians["auto"]
-    best = min(times["off"]) / min(times["auto"])
+    first, second = steps
+    ratio = medians[first] / medians[second]
+    best = min(times[first]) / min(times[second])
     print(f"| {name} | {shown} | {ratio:.2f} ({best:.2f}) |", flush=True)
 
 
-def _runner(kind: Any, dtype: Any, layers: int, cache_tokens: int) -> Any:
-    model = new_model(dtype, layers=layers, vocab_size=_VOCABULARY)
-    limits = BatchLimits(native_kernels=kind == "auto", cache_tokens=cache_tokens, prompt_lookup=False)
+def _runner(kind: str, of_kind: dict[str, Any], options: argparse.Namespace) -> Any:
+    model = new_model(getattr(torch, options.dtype), layers=options.layers, vocab_size=_VOCABULARY)
+    limits = BatchLimits(cache_tokens=_cache_tokens(options), prompt_lookup=False, **of_kind)
     began = time.perf_counter()
     chosen = choose_runner(model, NumbersOnly(), 8192, limits)
     print(f"{kind}: prepared in {time.perf_counter() - began:.2f} s", flush=True)
@@ -164,7 +170,11 @@ def _pretend(chunks: Any) -> Any:
 def _fill(cache: Any) -> None:
     """Untouched memory is one page of zeros, which is read from the cache of the CPU."""
     for tensor in (*cache.keys, *cache.values):
-        tensor.copy_(torch.randn(tensor.shape[0], 1, tensor.shape[2]))
+        row = torch.randn(tensor.shape[0], 1, tensor.shape[2])
+        tensor.copy_(30 * row.clamp(-4, 4) if tensor.dtype is torch.int8 else row)
+    for scales in filter(None, cache.scales):
+        for tensor in scales:
+            tensor.fill_(1 / 30)
 
 
 def _prompt_step(runner: Any, number: int, length: int) -> Step:

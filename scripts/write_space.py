@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILES = [
     *("Dockerfile", ".dockerignore", "LICENSE", "pyproject.toml", "setup.py"),
-    *("requirements.txt", "requirements-traces.txt"),
+    *("requirements.txt", "requirements-traces.txt", "requirements-redis.txt"),
     *("configs", "models/demo", "scripts/install_torch.py", "tis", "web"),
 ]
 

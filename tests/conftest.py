@@ -10,6 +10,7 @@ import pytest
 from openai import OpenAI
 from uvicorn import server as uvicorn_server  # `uvicorn` itself would mark every test: see `starts_something`
 
+from tests.redis_server import RedisServer, running_redis
 from tests.serving import Served, served, settings_with
 from tests.starters import starts_something
 
@@ -70,6 +71,19 @@ def many_descriptors() -> Iterator[None]:
     for descriptor in opened:
         os.close(descriptor)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture(scope="session")
+def shared_redis() -> Iterator[RedisServer]:
+    with running_redis() as running:
+        yield running
+
+
+@pytest.fixture
+def redis_server(shared_redis: RedisServer) -> RedisServer:
+    """An empty one. Who kills, pauses or fills it starts one of his own."""
+    shared_redis.ask("FLUSHALL")
+    return shared_redis
 
 
 @pytest.fixture(scope="session")

@@ -131,7 +131,12 @@ def is_ignored(path: str) -> bool:
 
 def test_what_is_installed_is_cached_apart_from_the_code() -> None:
     copied = {source for _, sources in STAGES["dependencies"].copies() for source in sources}
-    assert copied == {"requirements.txt", "requirements-traces.txt", "scripts/install_torch.py"}
+    assert copied == {
+        "requirements.txt",
+        "requirements-traces.txt",
+        "requirements-redis.txt",
+        "scripts/install_torch.py",
+    }
 
 
 def test_the_image_runs_as_nobody_special_and_keeps_its_data_in_a_volume() -> None:

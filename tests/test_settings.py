@@ -36,6 +36,7 @@ def test_lists_are_split_at_commas() -> None:
         ("PORT", "three thousand", "1 to 65535"),
         ("TORCH_DTYPE", "int4", "'float32'"),
         ("QUANTIZE", "int2", "'int8'"),
+        ("CACHE_DTYPE", "float8", "'int8'"),
         ("EAGER_LOAD_MODEL", "perhaps", "boolean"),
         ("MAX_QUEUE_SIZE", "0", "greater than or equal to 1"),
         ("STRICT_MODEL", "maybe", "'auto', '0' or '1'"),

@@ -218,7 +218,7 @@ def create_app(
         keys.is_revoked,
     )
 
-    read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)
+    read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.store_kind == "sqlite" else None)
 
     cards = CardReader(
         card_limits_of(settings), ocr or LazyOcr(), card_vision or EngineVision(engine), media, admission

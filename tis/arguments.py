@@ -1,5 +1,6 @@
 """Translates the settings into the plain arguments of each part: limits, rules, models and stores."""
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ from tis.engine.models.loaded_model import LoadedWeights
 from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.models.model_memory import MemoryNeed
 from tis.engine.models.model_slot import Fetch, Load
+from tis.engine.models.packed_memory import WeightOptions, packed_bytes_of
 from tis.engine.models.torch_preload import preload_torch
 from tis.engine.prompt import SOUND_RATE
 from tis.http.api_keys import CallLimits
@@ -52,6 +54,8 @@ from tis.upstream.upstream_engine import UpstreamLimits
 if TYPE_CHECKING:
     from tis.marketplace.mail import Mailer
     from tis.marketplace.market import MarketRules
+
+log = logging.getLogger("tis.arguments")
 
 
 def catalogue_of(settings: Settings) -> list[CatalogueEntry]:
@@ -141,6 +145,7 @@ def loader_of(settings: Settings) -> Load:
             step_seconds=settings.step_seconds,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
+            cache_dtype=settings.cache_dtype,
             native_kernels=settings.kernels == "auto",
             prompt_lookup=settings.prompt_lookup == "on",
             vision_cache_bytes=settings.vision_cache_mb * 2**20,
@@ -151,6 +156,9 @@ def loader_of(settings: Settings) -> Load:
     served = [entry for entry in served_models_of(settings) if entry.base is None and not entry.upstream]
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
+        if settings.cache_dtype != "auto" and (entry.task != "chat" or entry.handler or is_echo(entry.repo)):
+            reason = "only chat models of this server have such a cache"
+            log.warning("CACHE_DTYPE=%s does not apply to %s: %s", settings.cache_dtype, entry.id, reason)
         if is_echo(entry.repo):
             return load_echo(entry.repo)
         batch = replace(
@@ -221,7 +229,10 @@ def fetcher_of(settings: Settings) -> Fetch:
             _hf_token(settings), entry.revision, settings.auto_download_models, with_code=settings.trust_remote_code
         )
         folder = find_folder(entry.repo, source, report)
-        weights = (weights_bytes_of(folder) or 0) // (4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1)
+        weights = _packed_bytes_of(folder, entry, settings)
+        if weights is None:
+            weights = weights_bytes_of(folder) or 0
+            weights //= 4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1
         for place in entry.parts:
             weights += weights_bytes_of(find_folder(place, replace(source, revision=None), report)) or 0
         if declared and weights > declared and not settings.quantize:
@@ -237,6 +248,14 @@ def fetcher_of(settings: Settings) -> Fetch:
         )
 
     return fetch
+
+
+def _packed_bytes_of(folder: Path, entry: CatalogueEntry, settings: Settings) -> int | None:
+    if entry.task != "chat" or entry.handler:
+        return None
+    dtype = entry.dtype or settings.torch_dtype
+    options = WeightOptions(settings.device_map, settings.kernels == "auto", dtype, bool(settings.quantize))
+    return packed_bytes_of(folder, options)
 
 
 def engine_limits_of(settings: Settings) -> EngineLimits:
@@ -348,10 +367,30 @@ def mcp_limits_of(settings: Settings) -> McpLimits:
 
 
 def session_store_of(settings: Settings) -> Store:
-    if settings.persist_sessions:
+    if settings.store_kind == "redis":
+        return _redis_store_of(settings)
+    if settings.store_kind == "sqlite":
         max_bytes = settings.sessions_max_mb * 2**20
         return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync, max_bytes=max_bytes)
     return MemoryStore()
+
+
+def _redis_store_of(settings: Settings) -> Store:
+    assert settings.redis_url
+    try:
+        from tis.streaming.stores.redis import RedisStore, RedisTimeouts
+    except ImportError as missing:
+        raise SettingsError(
+            f"SESSION_STORE: {missing.name} is missing: pip install -r requirements-redis.txt"
+        ) from None
+    try:
+        return RedisStore(
+            settings.redis_url.get_secret_value(),
+            ttl_seconds=settings.sessions_ttl_seconds,
+            timeouts=RedisTimeouts(lease_seconds=settings.session_lease_seconds),
+        )
+    except ValueError:
+        raise SettingsError("REDIS_URL cannot be read: redis://HOST:6379/0 is one that can.") from None
 
 
 def session_limits_of(settings: Settings) -> SessionLimits:

@@ -121,6 +121,15 @@ class Settings(
         return self
 
     @model_validator(mode="after")
+    def _redis_has_an_address(self) -> Self:
+        if self.session_store == "redis" and self.redis_url is None:
+            raise ValueError("REDIS_URL must be set where SESSION_STORE is redis: redis://HOST:6379/0")
+        url = self.redis_url.get_secret_value() if self.redis_url else ""
+        if url and not url.startswith(("redis://", "rediss://", "redis+sentinel://")):
+            raise ValueError("REDIS_URL must begin with redis://, rediss:// or redis+sentinel://")
+        return self
+
+    @model_validator(mode="after")
     def _open_to_this_computer_only(self) -> Self:
         if self.marketplace_auth == "open" and not self.is_local:
             raise ValueError(

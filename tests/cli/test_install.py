@@ -59,7 +59,8 @@ def test_dependencies_are_those_of_the_requirements_files(installed: Path, tmp_p
     asked = "import importlib.metadata as m; print('\\n'.join(m.requires('transformers-inference-server')))"
     listed = run(installed / "python", "-c", asked, folder=tmp_path).splitlines()
     traces = [f'{pin};extra=="traces"' for pin in pins_in("requirements-traces.txt")]
-    assert [one.replace(" ", "") for one in listed] == [*pins_in("requirements.txt"), *traces]
+    shared = [f'{pin};extra=="redis"' for pin in pins_in("requirements-redis.txt")]
+    assert [one.replace(" ", "") for one in listed] == [*pins_in("requirements.txt"), *traces, *shared]
 
 
 @pytest.mark.skipif(bool(why_not_here()) or not has_compiler(), reason="native kernels are not compiled here")

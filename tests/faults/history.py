@@ -86,6 +86,10 @@ class Client:
     def url(self) -> str:
         return self._url.geturl()
 
+    def move_to(self, url: str) -> None:
+        """The next connection goes there, as a load balancer may decide."""
+        self._url = urlsplit(url)
+
     @property
     def session(self) -> str:
         """Names the session among those of all owners."""

@@ -45,6 +45,10 @@ class MortalServer:
         self.variables.update(variables)
         await asyncio.to_thread(self._start)
 
+    async def start_again(self, **variables: str) -> None:
+        self.stop()
+        await self.start(**variables)
+
     def kill(self) -> None:
         """As the kernel does when memory is short, and a power cut does worse: nobody is asked."""
         assert self._popen

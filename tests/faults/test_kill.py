@@ -318,29 +318,31 @@ async def test_a_second_server_on_the_same_file_does_not_start(tmp_path: Path, s
         await Client(server.url, said("Halo", session_id="first-goes-on")).follow()
 
 
+QUESTIONS: Sequence[dict[str, Any]] = [
+    said("Tell me a short story.", temperature=0),
+    said("Tell me a short story.", temperature=1.3, seed=5),
+    said("Siapa kamu?", temperature=0.9, seed=11, n=2),
+    said("Tell me a long story.", temperature=1, seed=3, stop=["zzz", ". The"]),
+    said("What is 12 + 7?", temperature=0.8, top_p=0.9, seed=8, logprobs=True, top_logprobs=3),
+    said("Halo!", temperature=1.5, seed=2, frequency_penalty=0.7, presence_penalty=0.3),
+]
+
+
+def bodies_for_the_demo(prefix: str) -> list[dict[str, Any]]:
+    more = {"ignore_eos": True, "max_tokens": 150, "stream_options": {"include_usage": True}}
+    return [{**more, **body, "session_id": f"{prefix}-{at}"} for at, body in enumerate(QUESTIONS)]
+
+
 class TestTheDemoModel:
     pytestmark = pytest.mark.model
-
-    QUESTIONS: Sequence[dict[str, Any]] = [
-        said("Tell me a short story.", temperature=0),
-        said("Tell me a short story.", temperature=1.3, seed=5),
-        said("Siapa kamu?", temperature=0.9, seed=11, n=2),
-        said("Tell me a long story.", temperature=1, seed=3, stop=["zzz", ". The"]),
-        said("What is 12 + 7?", temperature=0.8, top_p=0.9, seed=8, logprobs=True, top_logprobs=3),
-        said("Halo!", temperature=1.5, seed=2, frequency_penalty=0.7, presence_penalty=0.3),
-    ]
-
-    def bodies(self, prefix: str) -> list[dict[str, Any]]:
-        more = {"ignore_eos": True, "max_tokens": 150, "stream_options": {"include_usage": True}}
-        return [{**more, **body, "session_id": f"{prefix}-{at}"} for at, body in enumerate(self.QUESTIONS)]
 
     async def test_kills_do_not_change_the_answer(self, shared_demo: SharedServer) -> None:
         chance = Random(1)
         async with shared_demo.running() as server:
-            unkilled = [Client(server.url, body) for body in self.bodies("unkilled")]
+            unkilled = [Client(server.url, body) for body in bodies_for_the_demo("unkilled")]
             await asyncio.gather(*(client.follow(patience=300) for client in unkilled))
             for number in range(short_or_long(1, 10)):
-                clients = [Client(server.url, body) for body in self.bodies(f"killed-{number}")]
+                clients = [Client(server.url, body) for body in bodies_for_the_demo(f"killed-{number}")]
                 following = asyncio.gather(*(client.follow(patience=300) for client in clients))
                 for at_least in sorted(chance.sample(range(50, 650), 2)):
                     await seen_blocks(clients, at_least)
@@ -349,13 +351,13 @@ class TestTheDemoModel:
                 await following
                 again = await read_again(server, clients)
                 references = {
-                    (client.session, 0): _what_was_said(reference)
+                    (client.session, 0): what_was_said(reference)
                     for client, reference in zip(clients, unkilled, strict=True)
                 }
                 check(connections_of([*clients, *again]), references)
 
 
-def _what_was_said(client: Client) -> Reference:
+def what_was_said(client: Client) -> Reference:
     last_chunk = client.blocks[-2].chunk
     finish_reasons = {
         part["finish_reason"]

@@ -52,8 +52,10 @@ class Banner:
         return not has_keys and not self.settings.is_local
 
     def _streams(self) -> str:
-        if self.settings.persist_sessions:
+        if self.settings.store_kind == "sqlite":
             return f"survive restarts, in {Path(self.settings.sessions_db_path).absolute()}"
+        if self.settings.store_kind == "redis":
+            return "survive restarts, in Redis, with whatever servers share it"
         return "survive disconnects; PERSIST_SESSIONS=1 keeps them over restarts, too"
 
     def _marketplace(self) -> str:

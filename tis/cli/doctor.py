@@ -98,7 +98,7 @@ def _port(settings: Settings) -> Iterator[Finding]:
 def _files(settings: Settings) -> Iterator[Finding]:
     cache = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
     yield _folder("model files", cache)
-    if settings.persist_sessions:
+    if settings.store_kind == "sqlite":
         yield _folder("sessions", Path(settings.sessions_db_path).absolute().parent)
     kind, _, path = settings.database_url.get_secret_value().partition(":///")
     if kind == "sqlite" and path:
@@ -121,5 +121,5 @@ def _limits(settings: Settings) -> Iterator[Finding]:
         yield Finding("descriptors", "slow" if few else "ok", text + (": raise `ulimit -n`" if few else ""))
     if settings.kernels == "off":
         yield Finding("kernels", "slow", "KERNELS=off: torch computes all")
-    if settings.persist_sessions and settings.sessions_sync == "full":
+    if settings.store_kind == "sqlite" and settings.sessions_sync == "full":
         yield Finding("sessions", "slow", "SESSIONS_SYNC=full: every commit waits for the disk")

@@ -101,6 +101,11 @@ class GenerationSettings(BaseModel):
         ge=0,
         description="tokens of the KV cache for running requests and shared prefixes; 0 = what the memory allows",
     )
+    cache_dtype: Literal["auto", "int8"] = Field(
+        "auto",
+        description="type of the KV cache: auto, as the model computes; int8, on a CPU, half the memory of bfloat16; "
+        "the log says if it does not apply",
+    )
     max_shown_pixels: int = Field(
         0,
         ge=0,

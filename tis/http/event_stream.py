@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 
 from tis.cancellation import Cancelled, race_cancel
 from tis.errors import BadRequest, Draining, ServiceError
+from tis.streaming.errors import StoreUnavailable
 from tis.streaming.session import LastIndexOf, Session
 from tis.streaming.stores.store import Event
 from tis.streaming.turn import Turn
@@ -67,6 +68,12 @@ async def turn_after_cursor(
     """The turn that continues after a cursor. Raises if the cursor is invalid, or if events after it are evicted."""
     if session.is_cut and index >= session.recording.last_visible:
         raise session.cut_error()
+    if session.is_followed and index > session.recording.last_visible:
+        raise StoreUnavailable(
+            f"Event {index} of session {session.id!r} is not stored yet. Retry later.",
+            param="last_event_id",
+            retry_after=1,
+        )
     if index > max(session.recording.last_visible, max_index_of(session.latest) or 0):
         raise BadRequest(
             f"Session {session.id!r} has no event {index} yet. The cursor may come from another server.",

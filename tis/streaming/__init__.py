@@ -32,4 +32,9 @@ reads the sessions (`Sessions.open`). For a turn without an end, the `ResumeSour
 request, the resume states and a way to read the attachments. `Turn.run` appends as before, and indexes continue. A
 graceful stop (`Sessions.end_all`) suspends durable turns, as a kill would: their readers end without `[DONE]`. Other
 turns end with the error `Draining`.
+
+Several processes on one store (`SharedStore`): a request asks for a session by `Sessions.refresh` before anything else.
+One that another process holds is followed (`FollowedSessions`): one task reads its events, however many readers it has
+here. A session whose process died is taken and resumed as after a restart; one that was lost to another process is
+followed from then on.
 """

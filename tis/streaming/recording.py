@@ -59,6 +59,10 @@ class EventWindow(Sequence[Event]):
     def num_bytes_at(self, place: int) -> int:
         return len(self._data[place])
 
+    def drop_newest(self, count: int) -> None:
+        del self._data[len(self._data) - count :]
+        del self._resume_states[len(self._resume_states) - count :]
+
     def drop(self, count: int) -> None:
         del self._data[:count]
         del self._resume_states[:count]
@@ -109,6 +113,42 @@ class Recording:
         self._store.append(self.key, new, self._on_committed)
         if self._store.durability == "degraded":
             self.make_all_visible()
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Adds events that another process has stored; those that are here already are left out."""
+        for event in events:
+            if event.index == self.next_index:
+                self._window.append(event.data, event.resume_state)
+                self.num_bytes += len(event.data)
+                self.next_index += 1
+        self._on_committed(self.next_index - 1)
+
+    def jump_to(self, next_index: int) -> None:
+        """Leaves out what another process has stored: whoever wants it gets it from the store."""
+        if next_index > self.next_index:
+            self._restart(next_index)
+
+    def rewind(self) -> None:
+        """Drops what was never stored: another process makes these events. Who has seen some must come again."""
+        if self.next_index <= self.last_durable + 1:
+            return
+        later = StoreUnavailable("Another server goes on with this answer. Resume it there.", retry_after=1)
+        for reader in self.readers:
+            if reader.cursor > self.last_durable:
+                reader.fail(later)
+        if self.window_start > self.last_durable + 1:
+            self._restart(self.last_durable + 1)
+            return
+        surplus = self.next_index - 1 - self.last_durable
+        self.num_bytes -= sum(len(event.data) for event in self._window[-surplus:])
+        self._window.drop_newest(surplus)
+        self.next_index -= surplus
+        self.last_visible = self.last_durable
+
+    def _restart(self, next_index: int) -> None:
+        self._window, self.num_bytes = EventWindow(next_index), 0
+        self.next_index = next_index
+        self.last_visible = self.last_durable = next_index - 1
 
     def move_to(self, store: Store) -> None:
         """Continues in another store, after the first has rejected the session: no commit is pending any more.

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 
 from tis.observability.spans import current_span
-from tis.streaming.errors import ReplayGap
+from tis.streaming.errors import ReplayGap, SessionConflict
 from tis.streaming.recording import Reader, Recording
 from tis.streaming.retention import Retention, SessionLimits
 from tis.streaming.source import Source
@@ -37,6 +37,7 @@ class Session:
         self.document_version = 0  # in this process
         # The server stores sessions, but not this one: the store was full at its begin, or rejects it.
         self.is_volatile = False
+        self.is_followed = False  # another process makes its events
         self.on_use: Callable[[], None] = lambda: None
 
     @property
@@ -82,6 +83,36 @@ class Session:
             f"Session {self.id!r} was not stored to its end, and the server has restarted. Use another session id."
         )
         return ReplayGap(message, param="session_id")
+
+    def is_another(self, record: SessionRecord) -> bool:
+        """It has the same name, and was begun after this one was deleted."""
+        return self._record.born != record.born
+
+    def learn(self, record: SessionRecord, *, is_mine_void: bool = False) -> None:
+        """Takes over what another process did; `is_mine_void`: also where this one had got further."""
+        own = {turn.record.number: turn for turn in self.turns}
+        self._record.born, self._record.is_cut = record.born, record.is_cut
+        self._record.used_at = max(self._record.used_at, record.used_at)
+        turns: list[Turn] = []
+        for found in record.turns:
+            turn = own.get(found.number)
+            if turn is None:
+                turn = Turn(self.recording, self._store, found, None)
+            elif turn.fingerprint != found.fingerprint:
+                self.recording.fail_readers(
+                    SessionConflict(f"Session {self.id!r} answers another request.", param="session_id")
+                )
+                turn = Turn(self.recording, self._store, found, None)
+            elif turn.is_running or is_mine_void:
+                turn.learn(found)
+            turns.append(turn)
+        newest = turns[-1].record.number if turns else -1
+        self.turns = turns + ([] if is_mine_void else [one for one in self.turns if one.record.number > newest])
+
+    def hear_elsewhere(self, seconds: float) -> None:
+        """Another process has readers, and will say so again within this time."""
+        if self._record.no_reader_since is not None:
+            self._record.no_reader_since = max(self._record.no_reader_since, self._store.now() + seconds)
 
     @property
     def is_evictable(self) -> bool:

@@ -12,13 +12,15 @@ from functools import partial
 from tis.errors import QueueFull, ServiceError
 from tis.observability.logs import log_exception
 from tis.observability.metrics import count_refusal
-from tis.streaming.errors import ReplayGap, SessionConflict, SessionExpired, SessionNotFound
+from tis.streaming.errors import ReplayGap, SessionConflict, SessionExpired, SessionNotFound, StoreUnavailable
 from tis.streaming.eviction import EvictionQueue
+from tis.streaming.followed_sessions import FollowedSessions
 from tis.streaming.recording import MIN_WINDOW_EVENTS, Recording, WindowLimits
 from tis.streaming.retention import Retention, SessionLimits
 from tis.streaming.session import Session
 from tis.streaming.source import ResumeSource, Source
 from tis.streaming.stores.memory import MemoryStore
+from tis.streaming.stores.shared_store import SharedStore
 from tis.streaming.stores.store import Durability, Event, SessionKey, SessionRecord, Store
 from tis.streaming.turn import Turn
 
@@ -27,6 +29,7 @@ _log = logging.getLogger("tis.store")
 # Thousands of sessions live for days. Checking all of them every second would block the event loop.
 _MAX_IDLE_PER_SWEEP = 500
 _PAUSE_SECONDS = 0.5  # of the process; a sweep that is so late follows one
+_RETRY_SECONDS = 0.5  # until a shared store can be read again
 _MAX_TOMBSTONES = 4096  # ids of evicted sessions: a client that comes back to one gets 410 instead of 404
 
 
@@ -65,6 +68,8 @@ class Sessions:
         self._store = store or MemoryStore()
         # For sessions that cannot be resumed, and those that the store rejects.
         self._memory_store = MemoryStore(self._store.now)
+        self._shared = self._store if isinstance(self._store, SharedStore) else None
+        self._followed = FollowedSessions(self, self._shared) if self._shared else None
         self._resume_source = resume_source
         self.is_revoked = is_revoked
         self._sessions: dict[SessionKey, Session] = {}
@@ -113,11 +118,10 @@ class Sessions:
 
     async def open(self) -> None:
         records = await self._store.open(self._snapshot, self._on_degraded, self._on_abandoned)
-        for record in sorted(records, key=lambda record: record.last_used_at):
-            self._adopt(record)
-        for session in self:
+        adopted = [self.adopt(record) for record in sorted(records, key=lambda record: record.last_used_at)]
+        for session in adopted:
             if session.is_running:
-                await self._resume_turn(session)
+                await self.resume_turn(session)
         self._sweeper = asyncio.create_task(self._sweep_forever())
 
     async def close(self) -> None:
@@ -125,6 +129,8 @@ class Sessions:
             return  # `open` never ran
         await self.end_all()
         self._sweeper.cancel()
+        if self._followed:
+            await self._followed.close()
         await self._store.close()
 
     async def wait_until_idle(self, timeout: float) -> None:
@@ -145,6 +151,17 @@ class Sessions:
                 await self._store.flush()
         for session in self:
             session.recording.close()
+
+    async def refresh(self, owner: str, session_id: str | None, *, is_required: bool = False) -> None:
+        """Learns what other processes did to a session: call it before `find`, `find_turn`, `peek` and `start`.
+
+        Does nothing where no store is shared. Raises `StoreUnavailable` if it is required and the store cannot tell.
+        """
+        if self._followed and session_id:
+            await self._followed.refresh(SessionKey(owner, session_id), is_required=is_required)
+
+    def known(self, key: SessionKey) -> Session | None:
+        return self._sessions.get(key)
 
     def find(self, owner: str, session_id: str, kind: str = "") -> Session:
         key = SessionKey(owner, session_id)
@@ -217,9 +234,9 @@ class Sessions:
         """Cancels the session and deletes it; returns when the store has done so, or after the flush timeout."""
         if session.is_running:
             session.latest.cancel()
-            await self._wait_for_end(session.latest)
+            await self._wait_for_end(session)
         if self._sessions.get(session.recording.key) is session:
-            self._forget(session)
+            self._forget(session, for_good=True)
         session.recording.close()  # ends the readers of a turn that did not stop in time
         await self.flush()
 
@@ -236,18 +253,22 @@ class Sessions:
 
     async def cancel(self, owner: str, session_id: str, kind: str = "") -> str:
         """Returns the status afterwards. Idempotent; "unknown" for an unknown session or another owner's."""
+        await self.refresh(owner, session_id, is_required=True)
         session = self._sessions.get(SessionKey(owner, session_id))
         if session is None or session.kind != kind:
             return "unknown"
         if session.is_running:
             session.latest.cancel()
-            await self._wait_for_end(session.latest)
+            await self._wait_for_end(session)
         return "cancelled" if session.is_running else session.latest.status
 
-    async def _wait_for_end(self, turn: Turn) -> None:
+    async def _wait_for_end(self, session: Session) -> None:
         """Waits until the end of the turn is stored, so that a kill cannot undo it; at most the flush timeout."""
+        turn = session.latest
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.flush_timeout_seconds):
+                if self._followed and session.recording.key in self._followed:
+                    await self._followed.cancel(session)
                 if recorders := [task for task, recorded in self._recorders.items() if recorded is turn]:
                     await asyncio.wait(recorders)
                 await self._store.flush()
@@ -278,6 +299,8 @@ class Sessions:
             session.latest.cancel()
         if not is_late:
             session.cancel_without_reader()
+        if self._followed:
+            self._followed.sweep(session)
         for reader in session.recording.readers:
             reader.wake_if_idle(self._limits.heartbeat_seconds)
         if not session.is_evictable:
@@ -330,9 +353,9 @@ class Sessions:
         if retention := request.retention:
             record.kind, record.ttl_seconds = retention.kind, retention.ttl_seconds
             record.grace_seconds = retention.grace_seconds
-        return self._adopt(record)
+        return self.adopt(record)
 
-    def _adopt(self, record: SessionRecord) -> Session:
+    def adopt(self, record: SessionRecord) -> Session:
         store = self._store if record.is_resumable and not self._is_full else self._memory_store
         recording = Recording(record.key, store, WindowLimits(), record.next_index)
         session = Session(record, recording, store, self._limits)
@@ -344,7 +367,7 @@ class Sessions:
         self._tombstones.pop(record.key, None)
         return session
 
-    async def _resume_turn(self, session: Session) -> None:
+    async def resume_turn(self, session: Session) -> None:
         """Resumes a turn that another process began and did not end."""
         assert self._resume_source
         turn = session.latest
@@ -359,10 +382,30 @@ class Sessions:
         session.count_grace_after_restart()
         self._start_recording(session, turn)
 
+    async def stop_recording(self, session: Session) -> None:
+        """Ends what makes the events of the latest turn, not the turn."""
+        await asyncio.sleep(0)  # a task cancelled before its first step would not end its source
+        for recorder, turn in list(self._recorders.items()):
+            if turn is session.latest:
+                turn.suspend()
+                recorder.cancel()
+                await asyncio.wait([recorder])
+
+    def release(self, session: Session) -> None:
+        """Drops a session from memory that others may still find in the shared store."""
+        if self._sessions.get(session.recording.key) is session:
+            self._forget(session)
+
     async def _resume_states(self, session: Session, first_index: int) -> list[bytes]:
         states: list[bytes] = []
         while first_index + len(states) < session.recording.next_index:
-            events = await self._store.read(session.recording.key, first_index + len(states) - 1)
+            try:
+                events = await self._store.read(session.recording.key, first_index + len(states) - 1)
+            except StoreUnavailable:
+                if self._shared is None:
+                    raise
+                await asyncio.sleep(_RETRY_SECONDS)  # it will be there again; a file may never be
+                continue
             if not events:
                 raise ReplayGap("Some events of the interrupted answer are missing in the store.")
             states += [event.resume_state for event in events]
@@ -400,13 +443,17 @@ class Sessions:
             key=lambda one: (one.is_resumable, one.is_named, one.last_used_at),
         )
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: Session, *, for_good: bool = False) -> None:
+        """In a shared store others may need it: there it goes when its time to live is over, or `for_good`."""
         key = session.recording.key
         del self._sessions[key]
         self._active.pop(key, None)
         self._queue_of(session.kind).remove(session)
         if session.is_resumable:
-            self._store.forget(key)
+            if self._shared and not for_good:
+                self._shared.drop(key)
+            else:
+                self._store.forget(key)
             self._tombstones[key] = None
             if len(self._tombstones) > _MAX_TOMBSTONES:
                 del self._tombstones[next(iter(self._tombstones))]

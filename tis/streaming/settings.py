@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 
 
 class StreamSettings(BaseModel):
@@ -22,6 +22,22 @@ class StreamSettings(BaseModel):
     sessions_ttl_seconds: float = Field(600, ge=1, description="how long a finished stream can be replayed")
     max_sessions: int = Field(1024, ge=1, description="max streams kept")
     persist_sessions: bool = Field(False, description="keep streams in a file, so that they survive the process")
+    session_store: Literal["memory", "sqlite", "redis"] | None = Field(
+        None,
+        description="where streams are kept: memory, sqlite (a file), or redis, which several servers share; "
+        "unset: sqlite with PERSIST_SESSIONS=1, else memory",
+    )
+    redis_url: SecretStr | None = Field(
+        None,
+        min_length=1,
+        description="of SESSION_STORE=redis: redis://, rediss:// (TLS) or redis+sentinel://HOST:26379,HOST/SERVICE/DB",
+    )
+    session_lease_seconds: float = Field(
+        10,
+        ge=1,
+        le=300,
+        description="with SESSION_STORE=redis: how long a server is silent until another goes on with its answers",
+    )
     sessions_db_path: str = Field(
         "sessions.db", min_length=1, description="that file (SQLite); one process at a time uses it"
     )
@@ -37,3 +53,8 @@ class StreamSettings(BaseModel):
     resume_generation: bool = Field(
         True, description="resume running answers after a restart; 0 ends them with an error"
     )
+
+    @property
+    def store_kind(self) -> Literal["memory", "sqlite", "redis"]:
+        """As SESSION_STORE says, or PERSIST_SESSIONS where that is unset."""
+        return self.session_store or ("sqlite" if self.persist_sessions else "memory")

@@ -95,6 +95,13 @@ class Turn:
         """Call before cancelling its task: the turn does not end, another process will resume it."""
         self._is_suspended = True
 
+    def learn(self, record: TurnRecord) -> None:
+        """Takes over what another process says of the turn."""
+        self._source, self.record = None, record
+        if record.last_index is not None:
+            for reader in self._recording.readers:
+                reader.stop_at(record.last_index)
+
     async def run(self) -> None:
         """Records the turn to its end, with or without readers. If its task is cancelled, the turn fails."""
         source = self._source

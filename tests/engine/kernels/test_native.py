@@ -150,17 +150,17 @@ def plain_attention(
     return out, largest
 
 
-@pytest.mark.parametrize(
-    ("window", "softcap", "chunk", "has_sinks"),
-    [
-        (None, None, None, False),
-        (12, None, None, True),
-        (70, 5.0, None, False),
-        (None, 30.0, None, True),
-        (None, None, 7, False),
-        (90, None, 75, True),
-    ],
-)
+RULES = [
+    (None, None, None, False),
+    (12, None, None, True),
+    (70, 5.0, None, False),
+    (None, 30.0, None, True),
+    (None, None, 7, False),
+    (90, None, 75, True),
+]
+
+
+@pytest.mark.parametrize(("window", "softcap", "chunk", "has_sinks"), RULES)
 def test_attention(
     kernels: NativeKernels, dtype: Any, window: int | None, softcap: float | None, chunk: int | None, has_sinks: bool
 ) -> None:

@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch.nn.functional import linear, scaled_dot_product_attention, silu
 
-from tis.engine.kernels.integer_product import WeightBits, product_of, takes_integers
+from tis.engine.batching.kv_cache import round_rows, widen_rows
+from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct
@@ -153,7 +155,9 @@ def products_of(layer: DecoderLayer) -> dict[str, Any]:
     return {name: one for name, one in found.items() if one is not None}
 
 
-def computed_by_torch(layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, sin: Any) -> Any:
+def computed_by_torch(
+    layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, sin: Any, *, has_rounded_cache: bool = False
+) -> Any:
     """One sequence from its beginning, in float64."""
 
     def norm(values: Any, by: Norm | None) -> Any:
@@ -174,6 +178,8 @@ def computed_by_torch(layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, 
     heads = times(norm(x, layer.input_norm), layer.qkv).unflatten(-1, (-1, shape.head_size))
     query, key, value = heads.split((shape.heads, shape.key_heads, shape.key_heads), 1)
     query, key = turned(norm(query, layer.query_norm)), turned(norm(key, layer.key_norm))
+    if has_rounded_cache:
+        key, value = (widen_rows(*round_rows(one)).double() for one in (key, value))
     tokens = torch.arange(len(x))
     visible = tokens[None] <= tokens[:, None]
     if layer.window:
@@ -198,10 +204,17 @@ def new_cache(dtype: Any, shape: LayerShape, layers: int, slots: int) -> Any:
     def tensors() -> list[Any]:
         return [torch.full((shape.key_heads, slots, shape.head_size), torch.nan).to(dtype) for _ in range(layers)]
 
-    return SimpleNamespace(keys=tensors(), values=tensors())
+    return SimpleNamespace(keys=tensors(), values=tensors(), scales=[None] * layers)
+
+
+def new_rounded_cache(shape: LayerShape, layers: int, slots: int) -> Any:
+    cache = new_cache(torch.int8, shape, layers, slots)
+    cache.scales = [tuple(torch.full((2, shape.key_heads, slots), torch.nan)) for _ in range(layers)]
+    return cache
 
 
 WAYS = ["plain", "biases", "head norms", "half of a head is turned", "window", "one group", "8 bits", "4 bits"]
+WAYS += ["a cache of 8 bits"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -219,8 +232,10 @@ def test_layers_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str)
         )
         for number in range(3)
     ]
-    if way in ("8 bits", "4 bits"):
-        rounded = [rounded_to(8 if way == "8 bits" else 4, layer, kernels) for layer in layers]
+    bits: WeightBits | None = 8 if way == "8 bits" else 4 if way == "4 bits" else None
+    has_rounded_cache = way == "a cache of 8 bits"
+    if bits:
+        rounded = [rounded_to(bits, layer, kernels) for layer in layers]
         native = NativeLayers([PackedLayer(layer, shape, kernels) for layer in rounded], kernels)
         layers = [with_weights_of(layer) for layer in rounded]
     else:
@@ -230,15 +245,15 @@ def test_layers_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str)
     cos, sin = (torch.cat([table, table], -1).to(dtype) for table in (angles.cos(), angles.sin()))
     exact = x
     for layer in layers:
-        exact = computed_by_torch(layer, shape, exact, cos, sin)
-    cache, result = new_cache(dtype, shape, 3, 64), x.clone()
+        exact = computed_by_torch(layer, shape, exact, cos, sin, has_rounded_cache=has_rounded_cache)
+    cache = new_rounded_cache(shape, 3, 64) if has_rounded_cache else new_cache(dtype, shape, 3, 64)
+    result = x.clone()
     # A prompt in two steps, then token after token.
     for begin, end in ((0, 9), (9, 20), (20, 21), (21, 22), (22, 23)):
         run = torch.tensor([[0, end - begin, 30, begin]])
         slots = torch.arange(30 + begin, 30 + end)
         native.compute_(result[begin:end], cos[begin:end], sin[begin:end], cache, slots, run)
-    tolerance = tolerance_of(dtype, {"8 bits": 8, "4 bits": 4}.get(way))
-    assert (result.double() - exact).abs().max() <= tolerance * exact.abs().max()
+    assert (result.double() - exact).abs().max() <= tolerance_of(dtype, bits) * exact.abs().max()
 
 
 def test_layers_from_bfloat16_compute_the_same_with_half_the_bytes(

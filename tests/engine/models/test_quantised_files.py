@@ -1,4 +1,4 @@
-"""Repositories with weights of 8 or 4 bits answer as the same numbers do in plain weights, or say what is missing."""
+"""Repositories that other packages wrote in 8 or 4 bits are read, and what is not read is refused by name."""
 
 import copy
 import json
@@ -19,9 +19,15 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
-from tis.engine.models.quantised_files import asking_for_plain_weights, method_of, require_readable
+from tis.engine.models.packed_files import PackedFiles
+from tis.engine.models.quantised_files import (
+    asking_for_plain_weights,
+    method_of,
+    packed_format_of,
+    require_readable,
+    without_quantisation,
+)
 
-BLOCK = 128
 LENGTH = 12
 
 
@@ -41,30 +47,6 @@ def _write(folder: Path, model: Any, tensors: dict[str, Any], quantisation: dict
     )
     config = {**model.config.to_dict(), "architectures": [type(model).__name__], "dtype": "float32"}
     (folder / "config.json").write_text(json.dumps({**config, "quantization_config": quantisation}))
-
-
-def save_fp8(model: Any, folder: Path) -> Any:
-    """As DeepSeek and Qwen publish it: a scale for each block of 128 x 128. Returns the model with those numbers."""
-    plain, tensors = copy.deepcopy(model), dict(model.state_dict())
-    for name, weight in plain.state_dict().items():
-        if not name.endswith("proj.weight"):
-            continue
-        rows, columns = (-(-size // BLOCK) for size in weight.shape)
-        scales, eighths = torch.zeros(rows, columns), torch.zeros_like(weight, dtype=torch.float8_e4m3fn)
-        for row in range(rows):
-            for column in range(columns):
-                block = slice(row * BLOCK, (row + 1) * BLOCK), slice(column * BLOCK, (column + 1) * BLOCK)
-                scale = weight[block].abs().max() / 448
-                scales[row, column], eighths[block] = scale, (weight[block] / scale).to(torch.float8_e4m3fn)
-                weight[block] = eighths[block].float() * scale
-        tensors |= {name: eighths, f"{name}_scale_inv": scales}
-    _write(
-        folder,
-        model,
-        tensors,
-        {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [BLOCK, BLOCK]},
-    )
-    return plain
 
 
 def save_mxfp4(model: Any, folder: Path) -> Any:
@@ -119,11 +101,12 @@ def saver_with_compressed_tensors(preset: str, form: str) -> Callable[[Any, Path
 
 
 SAVERS = {
-    "fp8": save_fp8,
     "mxfp4": save_mxfp4,
     "int8": saver_with_compressed_tensors("W8A8", "int-quantized"),
     "int4": saver_with_compressed_tensors("W4A16", "pack-quantized"),
-    "fp8 of compressed-tensors": saver_with_compressed_tensors("FP8_DYNAMIC", "float-quantized"),
+    "int4 with zeros": saver_with_compressed_tensors("W4A16_ASYM", "pack-quantized"),
+    "int8 of groups": saver_with_compressed_tensors("W8A16", "pack-quantized"),
+    "fp8 of outputs": saver_with_compressed_tensors("FP8_DYNAMIC", "float-quantized"),
 }
 
 
@@ -134,34 +117,79 @@ def test_the_tokens_are_those_of_the_same_numbers_in_plain_weights(kind: str, tm
     prompts = [prompt(20, 1), prompt(33, 2)]
     answers = [greedy(expected, one, LENGTH) for one in prompts]
     assert answers != [greedy(new_model(), one, LENGTH) for one in prompts], "the weights were rounded"
-    config = transformers.AutoConfig.from_pretrained(tmp_path)
-    require_readable(config)
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        tmp_path, dtype=torch.float32, config=asking_for_plain_weights(config)
-    ).eval()
-    runner = choose_runner(model, TOKENIZER, 512, BatchLimits(cache_tokens=1024)).new()
+    runner = choose_runner(_read(tmp_path), TOKENIZER, 512, BatchLimits(cache_tokens=1024)).new()
     assert isinstance(runner, BatchRunner)
     requests = [new_request(one, max_tokens=LENGTH) for one in prompts]
     assert not run(runner, requests).errors
     assert [tokens(request) for request in requests] == answers
 
 
-@pytest.mark.parametrize(
-    ("quantisation", "missing"),
-    [
-        ({"quant_method": "gptq", "bits": 4, "group_size": 128}, "pip install optimum gptqmodel"),
-        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "pip install gptqmodel"),
-        ({"load_in_4bit": True}, "bitsandbytes"),
-    ],
-)
-def test_what_is_missing_is_named(quantisation: dict[str, Any], missing: str) -> None:
-    config = transformers.Qwen3Config(quantization_config=quantisation)
+def _read(folder: Path) -> Any:
+    """With plain weights."""
+    config = transformers.AutoConfig.from_pretrained(folder)
+    require_readable(config)
+    if form := packed_format_of(config):
+        return (
+            PackedFiles(folder, without_quantisation(config), form)
+            .read(
+                transformers.AutoModelForCausalLM,
+                "float32",
+                may_stay_packed=False,
+                trust_remote_code=False,
+                device_map="cpu",
+            )
+            .eval()
+        )
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, config=asking_for_plain_weights(config)
+    ).eval()
+
+
+def compressed(**more: Any) -> dict[str, Any]:
+    group = {"weights": {"num_bits": 4, "type": "int"}, "format": "pack-quantized", **more.pop("group", {})}
+    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": group}, **more}
+
+
+UNREAD: dict[str, tuple[dict[str, Any], str]] = {
+    "3 bits": ({"quant_method": "gptq", "bits": 3, "group_size": 128}, "GPTQ: 3 bits"),
+    "2 bits": ({"quant_method": "gptq", "bits": 2, "group_size": 64}, "GPTQ: 2 bits"),
+    "no bits": ({"quant_method": "gptq"}, "GPTQ: 0 bits"),
+    "marlin": ({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}, "GPTQ: the layout 'marlin'"),
+    "old marlin": ({"quant_method": "gptq", "bits": 4, "is_marlin_format": True}, "GPTQ: the layout 'marlin'"),
+    "other words": ({"quant_method": "gptq", "bits": 4, "pack_dtype": "int16"}, "words of int16"),
+    "gemv": ({"quant_method": "awq", "bits": 4, "version": "gemv"}, "AWQ: the layout 'gemv'"),
+    "awq of 8": ({"quant_method": "awq", "bits": 8}, "AWQ: 8 bits"),
+    "marlin-24": (compressed(group={"format": "marlin-24"}), "compressed-tensors: the layout 'marlin-24'"),
+    "nvfp4": (compressed(group={"format": "nvfp4-pack-quantized"}), "the layout 'nvfp4-pack-quantized'"),
+    "fp4": (
+        compressed(group={"weights": {"num_bits": 4, "type": "float"}}),
+        "compressed-tensors: numbers \\(float\\) of 4 bits",
+    ),
+    "rotated": (compressed(transform_config={"config_groups": {"a": {}}}), "a transform_config"),
+    "sparse": (compressed(sparsity_config={"format": "sparse-24-bitmask"}), "a sparsity_config"),
+    "no groups": ({"quant_method": "compressed-tensors"}, "no config_groups"),
+    "text for a number": ({"quant_method": "gptq", "bits": "four"}, "bits 'four': that is no whole number"),
+    "far too large": ({"quant_method": "awq", "group_size": 10**30}, "group_size '1000"),
+    "bitsandbytes": ({"load_in_4bit": True}, "bitsandbytes, which needs a GPU"),
+    **{
+        method: ({"quant_method": method}, f"saved with {method}, which this server does not read")
+        for method in ("hqq", "nvfp4", "aqlm", "auto-round", "quanto", "torchao", "something-new")
+    },
+}
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="on a GPU Transformers may read more")
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_is_not_read_is_refused_by_name(name: str) -> None:
+    quantisation, reason = UNREAD[name]
+    config = transformers.Qwen3Config()
+    config.quantization_config = quantisation
     assert method_of(config)
-    with pytest.raises(LoadFailed, match=missing):
+    with pytest.raises(LoadFailed, match=reason):
         require_readable(config)
 
 
 def test_plain_weights_need_nothing() -> None:
     config = transformers.Qwen3Config()
     require_readable(config)
-    assert method_of(config) is None and asking_for_plain_weights(config) is None
+    assert method_of(config) is None and asking_for_plain_weights(config) is None and packed_format_of(config) is None

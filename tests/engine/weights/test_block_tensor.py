@@ -9,11 +9,13 @@ from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize
 
 from tests.engine.gguf_files import quantised
-from tis.engine.kernels.gguf_blocks import GgufKernels
+from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF
+from tis.engine.kernels.grouped_rows import GroupedRows
 from tis.engine.kernels.integer_product import Int4Product, Int8Product
 from tis.engine.kernels.native import native_kernels
-from tis.engine.weights.block_tensor import BlockRows, BlockTensor, unfold_blocks
+from tis.engine.weights.block_tensor import BlockStack, BlockTensor
+from tis.engine.weights.packed import unfold_blocks
 
 KERNELS = native_kernels()
 pytestmark = pytest.mark.skipif(KERNELS is None or KERNELS.isa == "scalar", reason="blocks stay where kernels are")
@@ -40,7 +42,7 @@ def weights_of(seed: int = 1, rows: int = ROWS) -> Any:
 
 def tensor_of(raw: Any, kind: Kind) -> BlockTensor:
     assert KERNELS is not None
-    return BlockTensor([BlockRows(torch.from_numpy(raw), int(kind))], torch.float32, GgufKernels(KERNELS))
+    return BlockTensor([BlockRows(torch.from_numpy(raw), int(kind), GgufKernels(KERNELS))], torch.float32)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -66,6 +68,36 @@ def test_it_computes_what_its_numbers_compute() -> None:
         ids = torch.tensor([[3, 7], [3, 40]])
         assert torch.equal(torch.nn.functional.embedding(ids, one), plain[ids])
         assert both.to("meta").shape == plain.shape
+
+
+def grouped(seed: int, rows: int = ROWS) -> BlockTensor:
+    torch.manual_seed(seed)
+    numbers, zeros = torch.randint(0, 256, (rows, INPUTS // 2), dtype=torch.uint8), torch.full((rows, 4), 8)
+    scales = torch.rand(rows, 4) * 0.01
+    rows_of_file = GroupedRows(numbers, scales, INPUTS // 4, INPUTS, zeros.to(torch.uint8), has_four_bits=True)
+    return BlockTensor([rows_of_file], torch.float32)
+
+
+@pytest.mark.parametrize("is_inference", [False, True])
+def test_experts_that_are_stacked_stay_in_blocks(is_inference: bool) -> None:
+    gates, ups = ([grouped(seed) for seed in seeds] for seeds in ((1, 2, 3), (4, 5, 6)))
+    plain = torch.stack([torch.cat([gate.numbers(), up.numbers()]) for gate, up in zip(gates, ups, strict=True)])
+    with torch.inference_mode(is_inference):
+        both = torch.cat([torch.stack(gates), torch.stack(ups)], 1)
+        assert isinstance(both, BlockStack) and both.shape == plain.shape and both.keeps_scales
+        one = both[1]
+        assert isinstance(one, BlockTensor) and torch.equal(one.numbers(), plain[1])
+        assert all(isinstance(expert, BlockTensor) for expert in both)
+        assert torch.equal(both.bfloat16().float().numbers(), plain)
+        assert torch.equal(both.mT, plain.mT) and torch.equal(both * 2, plain * 2)
+        x = torch.randn(3, 5, INPUTS)
+        assert torch.allclose(torch.bmm(x, both.mT), torch.bmm(x, plain.mT))
+        assert type(torch.cat([both, both])) is torch.Tensor
+        assert type(torch.stack([gates[0], torch.zeros(ROWS, INPUTS)])) is torch.Tensor
+    parameter = torch.nn.Parameter(both, requires_grad=False)
+    model = torch.nn.Module()
+    model.experts = parameter
+    assert unfold_blocks(model) == 1 and torch.equal(model.experts, plain)
 
 
 def test_what_stays_in_blocks_is_unfolded_once() -> None:

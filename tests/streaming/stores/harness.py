@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tis.observability.metrics import REGISTRY
+from tis.streaming.stores.redis import RedisTimeouts
+from tis.streaming.stores.shared_store import SharedStore
 from tis.streaming.stores.sqlite_writer import Timeouts
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, Store, TurnRecord
 
@@ -11,6 +13,9 @@ KEY = SessionKey("owner", "session")
 OTHER = SessionKey("another", "session")
 FAST = Timeouts(
     busy_seconds=0.05, min_retry_seconds=0.01, max_retry_seconds=0.05, check_seconds=0.02, close_seconds=2.0
+)
+FAST_REDIS = RedisTimeouts(
+    lease_seconds=1.0, answer_seconds=0.5, wait_seconds=0.2, slow_seconds=0.5, retry_seconds=0.02, close_seconds=2.0
 )
 
 
@@ -23,8 +28,13 @@ class StoreHarness:
         self.abandoned: list[SessionKey] = []
 
     async def open(self) -> dict[SessionKey, SessionRecord]:
-        found = await self.store.open(self._snapshot, self._degraded, self.abandoned.append)
-        return {session.key: session for session in found}
+        opened = await self.store.open(self._snapshot, self._degraded, self.abandoned.append)
+        found = {session.key: session for session in opened}
+        if isinstance(self.store, SharedStore):  # it shows those that do not run to those who ask
+            for key in {KEY, OTHER} - set(found):
+                if session := await self.store.find(key):
+                    found[key] = session
+        return found
 
     def begin_turn(
         self, key: SessionKey = KEY, attachments: Mapping[str, bytes] | None = None, max_attached_bytes: int = 2**26
@@ -46,7 +56,7 @@ class StoreHarness:
 
     def end_turn(self, turn: TurnRecord, key: SessionKey = KEY) -> None:
         turn.last_index, turn.status = self.memory[key][0].next_index - 1, "finished"
-        turn.summary, turn.ended_at, turn.attachments = b"summary", self.store.now(), {}
+        turn.summary, turn.ended_at, turn.attachments, turn.request = b"summary", self.store.now(), {}, b""
         self.store.end_turn(key, turn)
 
     def forget(self, key: SessionKey = KEY) -> None:

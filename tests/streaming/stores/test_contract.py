@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.streaming.stores.harness import FAST, KEY, OTHER, StoreHarness
+from tests.streaming.stores.harness import FAST, FAST_REDIS, KEY, OTHER, StoreHarness
 from tis.streaming.errors import ReplayGap
 from tis.streaming.stores.memory import MemoryStore
+from tis.streaming.stores.redis import RedisStore
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Event, Store
 
@@ -15,25 +16,31 @@ pytestmark = pytest.mark.anyio
 Make = Callable[[], Store]
 
 
-def makers(path: Path) -> dict[str, Make]:
+STARTED = pytest.param("redis", marks=pytest.mark.server)  # the fixtures look for its server by name
+
+
+def makers(path: Path, request: pytest.FixtureRequest) -> dict[str, Make]:
     return {
+        "redis": lambda: RedisStore(request.getfixturevalue("redis_server").url, timeouts=FAST_REDIS),
         "memory": MemoryStore,
         "sqlite": lambda: SqliteStore(path / "sessions.db", timeouts=FAST),
         "sqlite-full": lambda: SqliteStore(path / "sessions.db", sync="full", timeouts=FAST),
     }
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-full"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-full", STARTED])
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[StoreHarness]:
-    harness = StoreHarness(makers(tmp_path)[request.param]())
+    harness = StoreHarness(makers(tmp_path, request)[request.param]())
     await harness.open()
     yield harness
     await harness.store.close()
 
 
-@pytest.fixture(params=["sqlite", "sqlite-full"])
+@pytest.fixture(params=["sqlite", "sqlite-full", STARTED])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    return makers(tmp_path)[request.param]
+    if request.param == "redis":
+        request.getfixturevalue("redis_server")
+    return makers(tmp_path, request)[request.param]
 
 
 async def test_commits_are_acknowledged_in_order(harness: StoreHarness) -> None:

@@ -71,6 +71,8 @@ async def create_message(
     body.check()
     session_id = _session_id(body, session_header)
     cursor = parse_cursor(last_event_id, last_event_id_query, session_id)
+    resumes = cursor is not None or body.messages is None
+    await sessions.refresh(owner, cursor[0] if cursor else session_id, is_required=resumes)
     if body.messages is None:
         session, turn = await _resumed(sessions, owner, session_id, cursor)
         ticket.answer()

@@ -12,9 +12,11 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
 from tis.engine.batching.batch import Batch, QueryRun, batch_of_thread
+from tis.engine.batching.kv_cache import widen_rows
 from tis.engine.batching.latents import LatentHeads
 
 NAME = "tis_batch"
+Scales = tuple[Any, Any] | None  # of the keys and values of a cache of 8 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,45 +45,51 @@ def batch_attention(
     layer, cache = module.layer_idx, batch.cache
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     keys, values, chunk = cache.keys[layer], cache.values[layer], cache.layers[layer].chunk
+    scales = cache.scales[layer]
     if cache.layers[layer].has_latents:
         cache.write(layer, batch.slots, key, value)
         rules = _Rules(scale, sliding_window, softcap, chunk, s_aux)
-        return _attend_latents(batch, module.latent_heads, keys, query, rules)[None], None
+        return _attend_latents(batch, module.latent_heads, keys, scales, query, rules)[None], None
     # No kernel knows pictures whose tokens attend to each other in both directions.
     if batch.kernels is not None and not batch.looks_ahead:
-        batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots)
+        batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots, scales)
         more = (batch.runs, scale, sliding_window, softcap, chunk, s_aux)
-        return batch.kernels.attend(query[0], keys, values, *more)[None], None
+        return batch.kernels.attend(query[0], keys, values, *more, scales=scales)[None], None
     rules = _Rules(scale, sliding_window, softcap, chunk, s_aux)
     cache.write(layer, batch.slots, key, value)
     if cache.token_axis == 0 and not batch.looks_ahead:
         return _attend_on_cuda(batch, keys, values, query, rules), None
-    return _attend_run_by_run(batch, keys, values, query, rules), None
+    return _attend_run_by_run(batch, keys, values, scales, query, rules), None
 
 
-def _attend_latents(batch: Batch, heads: LatentHeads, keys: Any, query: Any, rules: _Rules) -> Any:
+def _attend_latents(batch: Batch, heads: LatentHeads, keys: Any, scales: Scales, query: Any, rules: _Rules) -> Any:
     """`keys` of the cache begin with the latents, which are its values."""
     is_plain = rules.chunk is None and rules.softcap is None and rules.sinks is None
     expanded = [run for run in batch.query_runs if is_plain and heads.expands(run.length, run.num_keys, keys.shape[2])]
     out = query.new_empty(query.shape[2], query.shape[1], heads.value_size)
     for run in expanded:
-        out[run.begin : run.end] = _attend_expanded(batch, run, heads, keys, query, rules)
+        out[run.begin : run.end] = _attend_expanded(batch, run, heads, keys, scales, query, rules)
     if len(expanded) == len(batch.query_runs):
         return out
     part, rows = batch.without(expanded)
     of_latents = heads.queries(query[0, :, rows])
     if batch.kernels is not None and not batch.looks_ahead:
         more = (part.runs, rules.scale, rules.window, rules.softcap, rules.chunk, rules.sinks)
-        gathered = batch.kernels.attend(of_latents, keys, keys[..., : heads.rank], *more)
+        gathered = batch.kernels.attend(of_latents, keys, keys[..., : heads.rank], *more, scales=scales)
     else:
-        gathered = _attend_run_by_run(part, keys, keys[..., : heads.rank], of_latents[None], rules)[0]
+        gathered = _attend_run_by_run(part, keys, keys[..., : heads.rank], scales, of_latents[None], rules)[0]
     out[rows] = heads.values(gathered)
     return out
 
 
-def _attend_expanded(batch: Batch, run: QueryRun, heads: LatentHeads, keys: Any, query: Any, rules: _Rules) -> Any:
+def _attend_expanded(
+    batch: Batch, run: QueryRun, heads: LatentHeads, keys: Any, scales: Scales, query: Any, rules: _Rules
+) -> Any:
     first = run.first_key(rules.window, None)
-    latents = keys.movedim(batch.cache.token_axis, 1)[0, run.first_slot + first : run.first_slot + run.num_keys]
+    seen = slice(run.first_slot + first, run.first_slot + run.num_keys)
+    latents = keys.movedim(batch.cache.token_axis, 1)[0, seen]
+    if scales:
+        latents = widen_rows(latents, scales[0][0, seen]).to(query.dtype)
     of_run = query[0, :, run.begin : run.end]
     k, v = heads.keys_and_values(latents)
     kernels = batch.kernels
@@ -120,7 +128,7 @@ def _attend_on_cuda(batch: Batch, keys: Any, values: Any, query: Any, rules: _Ru
     return out[None]
 
 
-def _attend_run_by_run(batch: Batch, keys: Any, values: Any, query: Any, rules: _Rules) -> Any:
+def _attend_run_by_run(batch: Batch, keys: Any, values: Any, scales: Scales, query: Any, rules: _Rules) -> Any:
     keys, values = (one.movedim(batch.cache.token_axis, 1) for one in (keys, values))
     num_heads, size, num_key_heads = query.shape[1], query.shape[3], keys.shape[0]
     groups, value_size = num_heads // num_key_heads, values.shape[2]
@@ -136,7 +144,11 @@ def _attend_run_by_run(batch: Batch, keys: Any, values: Any, query: Any, rules: 
         else:
             mask = batch.mask(run, rules.window, rules.chunk, groups)
             folded = query[:, :, run.begin : run.end].reshape(1, num_key_heads, groups * length, size)
-        k, v = (tensor[None, :, run.first_slot + first : last_slot] for tensor in (keys, values))
+        seen = slice(run.first_slot + first, last_slot)
+        k, v = keys[None, :, seen], values[None, :, seen]
+        if scales:
+            k, v = (widen_rows(one, of[None, :, seen]) for one, of in zip((k, v), scales, strict=True))
+            folded = folded.float()
         if rules.softcap is None and sinks is None:
             result = scaled_dot_product_attention(folded, k, v, attn_mask=mask, scale=rules.scale)
         else:

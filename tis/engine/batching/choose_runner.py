@@ -35,11 +35,10 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.adapted_linear import adapt_layers
-from tis.engine.weights.block_tensor import unfold_blocks
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.lora_files import LoraAdapter
-from tis.engine.weights.packed import pack_blocks, pack_weights, quantise_weights, weight_bytes_of
+from tis.engine.weights.packed import pack_blocks, pack_weights, quantise_weights, unfold_blocks, weight_bytes_of
 from tis.engine.weights.packed_vision import pack_vision_tower
 from tis.observability.logs import describe_with_messages
 
@@ -99,6 +98,8 @@ def choose_runner(
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
+        if limits.cache_dtype != "auto":
+            log.warning("CACHE_DTYPE=%s does not apply: the model is not computed in batches", limits.cache_dtype)
         if draft and BATCHES not in stages.left_out:
             raise LoadFailed(f"DRAFT_MODEL does not apply: this model cannot be batched: {tower}.")
         log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
@@ -240,7 +241,10 @@ def _batched(
             *(shape.device, weight_bytes, bytes_per_token, context_length, num_slots * shape.bytes_of_states)
         )
     size = CacheSize.of(shape, cache_tokens)
-    log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, ready.num_packed)
+    bits = " in 8 bits" if shape.has_8_bits else ""
+    log.info(
+        "batching with a cache of %d tokens%s; weights of %d layers packed", size.num_tokens, bits, ready.num_packed
+    )
     if not trial.continues:
         log.info("prompts are computed whole: in parts, this model computes something else")
     if shape.states:
@@ -311,10 +315,12 @@ def _prepare(
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     elif kernels:
         num_rounded = stages.run(_ROUNDING, lambda: pack_blocks(model, kernels))
-    unfold_blocks(model)
+    else:
+        unfold_blocks(model)
     if not any(one.adapts(EXPANSION) for one in adapters):
         stages.run(_COMPRESSING, lambda: compress_latents(model, is_rounded=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
+    rounded = rounded_shape(shape, limits)
     # Whole layers in C know no adapters, and no pictures whose tokens see each other.
     if has_kernels and not tower.looks_ahead and not adapters:
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
@@ -323,12 +329,29 @@ def _prepare(
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
     num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
+    unfold_blocks(model)  # what no product has taken
     if adapters:
         num_adapted = adapt_layers(model, adapters, kernels)
         log.info("%d LoRA adapters beside %d layers", len(adapters), num_adapted)
     of_batch = kernels if kernels and kernels.takes(shape.dtype, *shape.head_sizes) else None
     is_rounded = num_rounded > 0 or shape.dtype.itemsize < 4
     with stages.guard(KERNELS if has_kernels else BATCHES):
-        if reason := trial.why_not(model, shape, of_batch, is_rounded=is_rounded):
+        reason = trial.why_not(model, shape, of_batch, is_rounded=is_rounded)
+        if not reason and rounded.has_8_bits:
+            reason = trial.why_not(model, rounded, of_batch, is_rounded=True)
+        if reason:
             raise ValueError(reason)
-    return _PreparedBatch(shape, of_batch, num_packed)
+    return _PreparedBatch(rounded, of_batch, num_packed)
+
+
+def rounded_shape(shape: CacheShape, limits: BatchLimits) -> CacheShape:
+    """The cache that the settings ask for, as far as the model has one of this kind."""
+    if limits.cache_dtype == "auto":
+        return shape
+    if shape.device.type != "cpu":
+        log.warning("CACHE_DTYPE=%s does not apply: the model is on %s", limits.cache_dtype, shape.device)
+    elif not shape.bytes_per_token:
+        log.warning("CACHE_DTYPE=%s does not apply: the model keeps no keys and values", limits.cache_dtype)
+    else:
+        return replace(shape, has_8_bits=True)
+    return shape

@@ -17,6 +17,7 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
 from tis.engine.batching.text_attention import cache_shape
+from tis.engine.kernels.grouped_product import GroupedProduct
 from tis.engine.kernels.integer_product import Int4Product, IntegerProduct
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels, Scratch
@@ -169,7 +170,7 @@ def _packed(layer: Any, call: _Call, kernels: NativeKernels, scratch: Scratch) -
         mlp = layer.mlp
         stub = _Through(returns_more=isinstance(mlp(x), tuple))
         ours, theirs = FusedFront(packed, stub, kernels, scratch), _computed_with(stub, layer, x, call)
-    has_4_bits = any(isinstance(product, Int4Product) for product in described.products)
+    has_4_bits = any(isinstance(product, Int4Product | GroupedProduct) for product in described.products)
     if not _is_close(ours(x, **call.arguments) - x, theirs - x, x, has_4_bits=has_4_bits):
         raise Misfit("it computes something else")
     if shape.inner:

@@ -17,6 +17,7 @@ class BatchLimits:
     vision_cache_bytes: int = 256 * 2**20  # cached features of images and videos
     prompt_lookup: bool = True
     quantisation: Literal["int8", "int4"] | None = None  # of the weights, on a CPU
+    cache_dtype: Literal["auto", "int8"] = "auto"  # of keys and values; int8: on a CPU
     native_kernels: bool = True  # on a CPU, where they are built
 
     @property

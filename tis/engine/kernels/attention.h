@@ -35,14 +35,30 @@ IN void NAME(begin_row)(const struct attention *a, struct attention_part part, i
   *sum = a->sinks ? 1 : 0;
 }
 
-/* Turns dot products from `first` to `end` of a tile into weights, all others into 0.
-   Returns the factor for what was added up before. */
-IN float NAME(weigh)(float *scores, int first, int end, const struct attention *a, float *largest, float *sum) {
+/* Of the keys and values of a tile, where they have 8 bits. */
+struct NAME(scales) {
+  float keys[TILE_KEYS], values[TILE_KEYS];
+};
+
+IN void NAME(take_scales)(struct NAME(scales) *scales, const struct attention *a, struct attention_part part, int64_t tile, int64_t end) {
+  if (!HAS_8_BITS) return;
+  const int64_t first = part.key_head * a->scale_head_stride + part.run[2] + tile;
+  const int64_t count = end - tile < TILE_KEYS ? end - tile : TILE_KEYS;
+  memset(scales, 0, sizeof *scales);
+  memcpy(scales->keys, a->key_scales + first, count * sizeof(float));
+  memcpy(scales->values, a->value_scales + first, count * sizeof(float));
+}
+
+/* Turns dot products from `first` to `end` of a tile into weights, all others into 0. Weights of values with scales are
+   for the values without. Returns the factor for what was added up before. */
+IN float NAME(weigh)(float *scores, int first, int end, const struct attention *a, const struct NAME(scales) *scales,
+                     float *largest, float *sum) {
   const int from = first - first % W, to = end + (W - end % W) % W;
   for (int t = 0; t < first; t++) scores[t] = 0;
   for (int t = end; t < TILE_KEYS; t++) scores[t] = 0;
   for (int t = from; t < to; t += W) {
     vec score = v_mul(v_load_float(scores + t), v_set(a->scale));
+    if (HAS_8_BITS) score = v_mul(score, v_load_float(scales->keys + t));
     if (a->softcap > 0) score = v_mul(v_tanh(v_div(score, v_set(a->softcap))), v_set(a->softcap));
     v_store_float(scores + t, score);
   }
@@ -56,14 +72,28 @@ IN float NAME(weigh)(float *scores, int first, int end, const struct attention *
   vec shift = v_set(now == -INFINITY ? 0.0f : now);
   for (int t = from; t < to; t += W) {
     vec weight = v_exp(v_sub(v_load_float(scores + t), shift));
-    v_store_float(scores + t, weight);
     added = v_add(added, weight);
+    if (HAS_8_BITS) weight = v_mul(weight, v_load_float(scales->values + t));
+    v_store_float(scores + t, weight);
   }
   float factor = *largest == now ? 1.0f : expf(*largest - now);
   *sum = *sum * factor + v_sum(added);
   *largest = now;
   return factor;
 }
+
+/* Numbers of the cache, one in a lane; and as pairs: neighbours, half a vector of neighbours, of two rows. */
+#if HAS_8_BITS
+#define LOAD_CACHED v_load_int8
+#define LOAD_CACHED_PAIRS v_load_int8_pairs
+#define LOAD_HALF_CACHED_PAIRS v_load_half_int8_pairs
+#define LOAD_PAIRS_OF_CACHED v_load_pairs_of_int8
+#else
+#define LOAD_CACHED LOAD
+#define LOAD_CACHED_PAIRS(p) v_load_float((const float *)(p))
+#define LOAD_HALF_CACHED_PAIRS(p) v_load_half((const float *)(p))
+#define LOAD_PAIRS_OF_CACHED v_load_pairs
+#endif
 
 /* Queries are multiplied as pairs of bfloat16 where the CPU can, else in float32. */
 #if defined(DOT_BFLOAT) && IS_BFLOAT

@@ -1,6 +1,41 @@
 /* Attention of a few rows: the keys and values are read as they lie in the cache. */
 
+#if HAS_8_BITS
+/* Of `count` rows, for which the numbers of a key are widened once. */
+IN void NAME(multiply_key)(float *products, const NAME(query_element) (*queries)[MAX_HEAD_SIZE], const int8_t *key,
+                           int64_t size, const int count) {
+  vec one[4], other[4];
+  for (int r = 0; r < count; r++) one[r] = other[r] = v_zero();
+  int64_t j = 0;
 #if defined(DOT_BFLOAT) && IS_BFLOAT
+  for (; j + 4 * W <= size; j += 4 * W) {
+    const vec some = v_load_int8_pairs(key + j), more = v_load_int8_pairs(key + j + 2 * W);
+    for (int r = 0; r < count; r++) {
+      one[r] = v_dot(one[r], v_load_float((const float *)(queries[r] + j)), some);
+      other[r] = v_dot(other[r], v_load_float((const float *)(queries[r] + j + 2 * W)), more);
+    }
+  }
+  for (; j < size; j += W) {
+    const vec some = v_load_int8(key + j);
+    for (int r = 0; r < count; r++) one[r] = v_fma(v_load_bfloat(queries[r] + j), some, one[r]);
+  }
+#else
+  for (; j + 2 * W <= size; j += 2 * W) {
+    const vec some = v_load_int8(key + j), more = v_load_int8(key + j + W);
+    for (int r = 0; r < count; r++) {
+      one[r] = v_fma(v_load_float(queries[r] + j), some, one[r]);
+      other[r] = v_fma(v_load_float(queries[r] + j + W), more, other[r]);
+    }
+  }
+  if (j < size) {
+    const vec some = v_load_int8(key + j);
+    for (int r = 0; r < count; r++) one[r] = v_fma(v_load_float(queries[r] + j), some, one[r]);
+  }
+#endif
+  for (int r = 0; r < count; r++) products[r * TILE_KEYS] = v_sum(v_add(one[r], other[r]));
+}
+
+#elif defined(DOT_BFLOAT) && IS_BFLOAT
 IN float NAME(product)(const uint16_t *query, const uint16_t *key, int64_t size) {
   vec one = v_zero(), other = v_zero();
   int64_t j = 0;
@@ -27,25 +62,62 @@ IN float NAME(product)(const float *query, const E *key, int64_t size) {
 #endif
 
 /* Into the cache, for later. */
-IN void NAME(fetch)(const E *row, int64_t size) {
-  for (int64_t j = 0; j < size; j += 64 / (int64_t)sizeof(E)) __builtin_prefetch(row + j, 0, 2);
+IN void NAME(fetch)(const CACHED *row, int64_t size) {
+  for (int64_t j = 0; j < size; j += 64 / (int64_t)sizeof(CACHED)) __builtin_prefetch(row + j, 0, 2);
 }
 
-/* sums[0..1] += weights[0..1] * values, for `count` vectors of a row of values. Meanwhile `ahead` is fetched, if any. */
-IN void NAME(add_values)(float *sums, int64_t size, const float *weights, const E *values, int64_t stride, int first,
-                         int end, const E *ahead, int64_t ahead_stride, const int count) {
-  vec one[4], other[4];
-  for (int i = 0; i < count; i++) one[i] = v_load_float(sums + i * W), other[i] = v_load_float(sums + size + i * W);
+/* The products of some rows with the keys from `first` to `end` of a tile. Meanwhile its values are fetched. */
+IN void NAME(multiply_keys)(float (*scores)[TILE_KEYS], const NAME(query_element) (*queries)[MAX_HEAD_SIZE], int num_rows,
+                            const struct attention *a, const CACHED *keys, const CACHED *values, int first, int end) {
+  const int64_t size = a->size, stride = a->key_slot_stride;
+#if HAS_8_BITS
+  for (int row = 0; row < num_rows; row += 4)
+    for (int t = first; t < end; t++) {
+      if (row == 0) NAME(fetch)(values + t * a->value_slot_stride, a->value_size);
+      float *products = scores[row] + t;
+      switch (num_rows - row) {
+        case 1: NAME(multiply_key)(products, queries + row, keys + t * stride, size, 1); break;
+        case 2: NAME(multiply_key)(products, queries + row, keys + t * stride, size, 2); break;
+        case 3: NAME(multiply_key)(products, queries + row, keys + t * stride, size, 3); break;
+        default: NAME(multiply_key)(products, queries + row, keys + t * stride, size, 4);
+      }
+    }
+#else
+  for (int row = 0; row < num_rows; row++)
+    for (int t = first; t < end; t++) {
+      if (row == 0) NAME(fetch)(values + t * a->value_slot_stride, a->value_size);
+      scores[row][t] = NAME(product)(queries[row], keys + t * stride, size);
+    }
+#endif
+}
+
+/* sums[rows] += weights[rows] * values, for `count` vectors of a row of values. Meanwhile `ahead` is fetched, if any. */
+IN void NAME(add_values)(float *sums, int64_t size, const float *weights, const CACHED *values, int64_t stride, int first,
+                         int end, const CACHED *ahead, int64_t ahead_stride, const int rows, const int count) {
+  vec all[4][4];
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < count; i++) all[r][i] = v_load_float(sums + r * size + i * W);
   for (int t = first; t < end; t++) {
     if (ahead) NAME(fetch)(ahead + t * ahead_stride, size);
-    vec weight = v_set(weights[t]), next = v_set(weights[TILE_KEYS + t]);
+    vec weight[4];
+    for (int r = 0; r < rows; r++) weight[r] = v_set(weights[r * TILE_KEYS + t]);
     for (int i = 0; i < count; i++) {
-      vec value = LOAD(values + t * stride + i * W);
-      one[i] = v_fma(weight, value, one[i]);
-      other[i] = v_fma(next, value, other[i]);
+      const vec value = LOAD_CACHED(values + t * stride + i * W);
+      for (int r = 0; r < rows; r++) all[r][i] = v_fma(weight[r], value, all[r][i]);
     }
   }
-  for (int i = 0; i < count; i++) v_store_float(sums + i * W, one[i]), v_store_float(sums + size + i * W, other[i]);
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < count; i++) v_store_float(sums + r * size + i * W, all[r][i]);
+}
+
+/* The same for whole rows of values, `wide` vectors at once: as many sums as there are registers for. */
+IN void NAME(add_tile)(float *sums, const struct attention *a, const float *weights, const CACHED *values, int first, int end,
+                       const CACHED *ahead, const int rows, const int wide) {
+  const int64_t size = a->value_size, stride = a->value_slot_stride;
+  int64_t j = 0;
+  for (; j + wide * W <= size; j += wide * W)
+    NAME(add_values)(sums + j, size, weights, values + j, stride, first, end, j ? NULL : ahead, a->key_slot_stride, rows, wide);
+  for (; j < size; j += W) NAME(add_values)(sums + j, size, weights, values + j, stride, first, end, NULL, 0, rows, 1);
 }
 
 /* The keys of its part that a row may see; `first` may be at `end` or behind it. */
@@ -59,11 +131,11 @@ IN struct NAME(visible) NAME(visible_in_part)(const struct attention *a, struct 
 }
 
 /* Where a part begins to read, or NULL. */
-IN const E *NAME(first_keys)(const struct attention *a, const struct attention_part *part) {
+IN const CACHED *NAME(first_keys)(const struct attention *a, const struct attention_part *part) {
   if (!part) return NULL;
   const struct NAME(visible) keys = NAME(visible_in_part)(a, *part, part->begin);
   if (keys.first >= keys.end) return NULL;
-  return (const E *)a->keys + part->key_head * a->key_head_stride + (part->run[2] + keys.first) * a->key_slot_stride;
+  return (const CACHED *)a->keys + part->key_head * a->key_head_stride + (part->run[2] + keys.first) * a->key_slot_stride;
 }
 
 IN float *NAME(sums_of_span)(const struct attention *a, struct attention_part part, int64_t span, int64_t row) {
@@ -107,50 +179,51 @@ IN void NAME(end_span)(const struct attention *a, struct attention_part part, co
 FN void NAME(attend_few)(const struct attention *a, struct attention_part part, const struct attention_part *following) {
   const int num_rows = (int)(part.end - part.begin);
   const int64_t size = a->size, value_size = a->value_size;
-  const E *keys = (const E *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
-  const E *values = (const E *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
+  const CACHED *keys = (const CACHED *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
+  const CACHED *values = (const CACHED *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
   NAME(query_element) queries[MAX_FEW_ROWS][MAX_HEAD_SIZE];
   float scores[MAX_FEW_ROWS][TILE_KEYS] = {{0}}, sums[MAX_FEW_ROWS * MAX_HEAD_SIZE];
   float largest[MAX_FEW_ROWS], total[MAX_FEW_ROWS];
   struct NAME(visible) visible[MAX_FEW_ROWS];
+  struct NAME(scales) scales;
   for (int row = 0; row < num_rows; row++) {
     NAME(take_query)(queries[row], NAME(query_of)(a, part, part.begin + row), size);
     visible[row] = NAME(visible_in_part)(a, part, part.begin + row);
     NAME(begin_row)(a, part, part.begin + row, &largest[row], &total[row]);
     if (part.span) largest[row] = -INFINITY, total[row] = 0;
   }
-  /* Rows are added up in pairs: with an odd number, the last one has a partner that nobody reads. */
-  memset(sums, 0, (num_rows + num_rows % 2) * value_size * sizeof(float));
+  memset(sums, 0, (num_rows + 3) / 4 * 4 * value_size * sizeof(float));
   const int64_t end = NAME(visible_in_part)(a, part, part.end - 1).end;
   for (int64_t tile = NAME(visible_in_part)(a, part, part.begin).first; tile < end; tile += TILE_KEYS) {
-    int lowest = TILE_KEYS, highest = 0;
+    int from[MAX_FEW_ROWS], to[MAX_FEW_ROWS], lowest = TILE_KEYS, highest = 0;
     for (int row = 0; row < num_rows; row++) {
-      int from = visible[row].first > tile ? (int)(visible[row].first - tile) : 0;
-      int to = visible[row].end < tile + TILE_KEYS ? (int)(visible[row].end - tile) : TILE_KEYS;
-      if (from >= to) {
+      from[row] = visible[row].first > tile ? (int)(visible[row].first - tile) : 0;
+      to[row] = visible[row].end < tile + TILE_KEYS ? (int)(visible[row].end - tile) : TILE_KEYS;
+      if (from[row] >= to[row]) continue;
+      lowest = from[row] < lowest ? from[row] : lowest, highest = to[row] > highest ? to[row] : highest;
+    }
+    const CACHED *tile_values = values + tile * a->value_slot_stride;
+    NAME(take_scales)(&scales, a, part, tile, end);
+    NAME(multiply_keys)(scores, queries, num_rows, a, keys + tile * a->key_slot_stride, tile_values, lowest, highest);
+    for (int row = 0; row < num_rows; row++) {
+      if (from[row] >= to[row]) {
         memset(scores[row], 0, sizeof scores[row]);
         continue;
       }
-      lowest = from < lowest ? from : lowest, highest = to > highest ? to : highest;
-      for (int t = from; t < to; t++) {
-        if (row == 0) NAME(fetch)(values + (tile + t) * a->value_slot_stride, value_size);
-        scores[row][t] = NAME(product)(queries[row], keys + (tile + t) * a->key_slot_stride, size);
-      }
-      float factor = NAME(weigh)(scores[row], from, to, a, &largest[row], &total[row]);
+      float factor = NAME(weigh)(scores[row], from[row], to[row], a, &scales, &largest[row], &total[row]);
       if (factor != 1)
         for (int64_t j = 0; j < value_size; j += W)
           v_store_float(sums + row * value_size + j, v_mul(v_load_float(sums + row * value_size + j), v_set(factor)));
     }
-    const E *ahead = tile + TILE_KEYS < end ? keys + (tile + TILE_KEYS) * a->key_slot_stride : NAME(first_keys)(a, following);
-    for (int row = 0; row < num_rows; row += 2, ahead = NULL) {
-      int64_t j = 0;
-      const E *tile_values = values + tile * a->value_slot_stride;
-      for (; j + 4 * W <= value_size; j += 4 * W)
-        NAME(add_values)(sums + row * value_size + j, value_size, scores[row], tile_values + j, a->value_slot_stride,
-                         lowest, highest, j ? NULL : ahead, a->key_slot_stride, 4);
-      for (; j < value_size; j += W)
-        NAME(add_values)(sums + row * value_size + j, value_size, scores[row], tile_values + j, a->value_slot_stride,
-                         lowest, highest, NULL, 0, 1);
+    const CACHED *ahead = tile + TILE_KEYS < end ? keys + (tile + TILE_KEYS) * a->key_slot_stride : NAME(first_keys)(a, following);
+    /* In pairs, or four at once where values are widened: the last rows may have partners that nobody reads. */
+    for (int row = 0, some = 2; row < num_rows; row += some, ahead = NULL) {
+      float *of_rows = sums + row * value_size;
+      some = HAS_8_BITS && num_rows - row > 2 ? 4 : 2;
+      if (some == 4)
+        NAME(add_tile)(of_rows, a, scores[row], tile_values, lowest, highest, ahead, 4, W == 8 ? 2 : 4);
+      else
+        NAME(add_tile)(of_rows, a, scores[row], tile_values, lowest, highest, ahead, 2, 4);
     }
   }
   if (part.spans) {

@@ -27,18 +27,18 @@ IN void NAME(multiply)(float *out, int64_t out_stride, const float *left, int64_
 }
 
 /* packed[keys][size], or [pairs of keys][size]: the values of a tile. Pairs without values are 0. */
-IN void NAME(pack_values)(float *packed, const E *values, int64_t stride, int64_t size, int count) {
+IN void NAME(pack_values)(float *packed, const CACHED *values, int64_t stride, int64_t size, int count) {
 #if defined(DOT_BFLOAT) && IS_BFLOAT
-  static const E nothing[MAX_HEAD_SIZE];
+  static const CACHED nothing[MAX_HEAD_SIZE];
   for (int t = 0; t < count; t += 2)
     for (int64_t j = 0; j < size; j += W)
       v_store_float(packed + t / 2 * size + j,
-                    v_load_pairs(values + t * stride + j, (t + 1 < count ? values + (t + 1) * stride : nothing) + j));
+                    LOAD_PAIRS_OF_CACHED(values + t * stride + j, (t + 1 < count ? values + (t + 1) * stride : nothing) + j));
   const int64_t filled = (count + 1) / 2 * size;
   memset(packed + filled, 0, (TILE_KEYS / 2 * size - filled) * sizeof(float));
 #else
   for (int t = 0; t < count; t++)
-    for (int64_t j = 0; j < size; j += W) v_store_float(packed + t * size + j, LOAD(values + t * stride + j));
+    for (int64_t j = 0; j < size; j += W) v_store_float(packed + t * size + j, LOAD_CACHED(values + t * stride + j));
 #endif
 }
 
@@ -51,19 +51,27 @@ IN void NAME(pack_weights)(float *weights) {
 #endif
 }
 
+/* Of a key as the products want it, of which half a vector may be left. */
+IN vec NAME(load_keys)(const CACHED *key, int64_t j, int64_t depth) {
+#if defined(DOT_BFLOAT) && IS_BFLOAT
+  return j + W <= depth ? LOAD_CACHED_PAIRS(key + 2 * j) : LOAD_HALF_CACHED_PAIRS(key + 2 * j);
+#else
+  (void)depth;
+  return LOAD_CACHED(key + j);
+#endif
+}
+
 /* packed[depth][TILE_KEYS]: the keys of a tile, turned; columns without a key are 0. */
-IN void NAME(turn_keys)(float *packed, const E *keys, int64_t stride, int64_t depth, int count) {
+IN void NAME(turn_keys)(float *packed, const CACHED *keys, int64_t stride, int64_t depth, int count) {
   for (int t = 0; t < TILE_KEYS; t += W)
     for (int64_t j = 0; j < depth; j += W) {
       vec square[W];
       for (int i = 0; i < W; i++) {
-        const E *key = keys + (t + i) * stride;
+        const CACHED *key = keys + (t + i) * stride;
         if (t + i >= count)
           square[i] = v_zero();
-        else if (NAME(PAIRS)) /* as whole words, of which half a vector may be left */
-          square[i] = j + W <= depth ? v_load_float((const float *)key + j) : v_load_half((const float *)key + j);
         else
-          square[i] = LOAD(key + j);
+          square[i] = NAME(load_keys)(key, j, depth);
       }
       v_turn(square);
       for (int i = 0; i < W && j + i < depth; i++) v_store_float(packed + (j + i) * TILE_KEYS + t, square[i]);
@@ -139,13 +147,14 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
   const int by_amx = 0, step = NAME(BLOCK_ROWS);
 #endif
   const int64_t size = a->size, value_size = a->value_size, depth = NAME(PAIRS) ? size / 2 : size;
-  const E *keys = (const E *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
-  const E *values = (const E *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
+  const CACHED *keys = (const CACHED *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
+  const CACHED *values = (const CACHED *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
   float *queries = scratch, *sums = queries + MAX_TILE_ROWS * size, *turned = sums + MAX_TILE_ROWS * value_size;
   float *tile_values = turned + TILE_KEYS * size, *scores = tile_values + TILE_KEYS * value_size;
   float *largest = scores + MAX_TILE_ROWS * TILE_KEYS, *total = largest + MAX_TILE_ROWS;
   const struct NAME(tile) of = {queries, turned, tile_values, scores, sums, size, value_size, depth, num_rows, by_amx};
   struct NAME(visible) visible[MAX_TILE_ROWS];
+  struct NAME(scales) scales;
   const int padded = (num_rows + step - 1) / step * step;
   memset(queries, 0, padded * depth * sizeof(float));
   memset(sums, 0, padded * value_size * sizeof(float));
@@ -161,6 +170,7 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
     while (end_row < num_rows && visible[end_row].first < tile + TILE_KEYS) end_row++;
     while (visible[begin_row].end <= tile) begin_row++;
     const int from_row = begin_row / step * step;
+    NAME(take_scales)(&scales, a, part, tile, end);
     NAME(turn_keys)(turned, keys + tile * a->key_slot_stride, a->key_slot_stride, depth, count);
     for (int row = from_row; row < end_row; row += step) {
       const int seen = NAME(seen_by)(visible, num_rows, row, step, tile);
@@ -172,7 +182,7 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
         }
         int first = visible[r].first > tile ? (int)(visible[r].first - tile) : 0;
         int last = visible[r].end < tile + TILE_KEYS ? (int)(visible[r].end - tile) : TILE_KEYS;
-        float factor = NAME(weigh)(scores + r * TILE_KEYS, first, last, a, &largest[r], &total[r]);
+        float factor = NAME(weigh)(scores + r * TILE_KEYS, first, last, a, &scales, &largest[r], &total[r]);
         NAME(pack_weights)(scores + r * TILE_KEYS);
         if (factor != 1)
           for (int64_t j = 0; j < value_size; j += W)
@@ -194,3 +204,8 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
       STORE(out + j, v_div(v_load_float(sums + row * value_size + j), v_set(total[row])));
   }
 }
+
+#undef LOAD_CACHED
+#undef LOAD_CACHED_PAIRS
+#undef LOAD_HALF_CACHED_PAIRS
+#undef LOAD_PAIRS_OF_CACHED

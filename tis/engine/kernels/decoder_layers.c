@@ -12,6 +12,7 @@ struct layer {
   struct weights qkv, output, gate_up, down;
   const void *input_norm, *query_norm, *key_norm, *inner_norm; /* norms of heads: or NULL */
   void *keys, *values;                                         /* [key_heads, slots, size] */
+  float *key_scales, *value_scales;                            /* [key_heads, slots] of a cache of 8 bits, or NULL */
   int64_t window;
   float input_eps, query_eps, key_eps, inner_eps, scale, softcap;
 };
@@ -36,7 +37,7 @@ struct layers {
   const int64_t *slots; /* of each token in the cache */
   const int64_t *runs;  /* [num_runs, 4], as those of attention */
   int64_t tokens, num_runs, num_slots;
-  int64_t key_head_stride, key_slot_stride, value_head_stride, value_slot_stride;
+  int64_t key_head_stride, key_slot_stride, value_head_stride, value_slot_stride, scale_head_stride;
 };
 
 /* What threads take in turn, in one layer. */
@@ -90,7 +91,7 @@ static struct integer_product rounded_product_of(const struct layers *a, const v
   const struct integer_product product = {x,       weights->blocks, weights->scales, weights->sums,     weights->bias,
                                           out,     a->integers,     a->row_scales,   a->tokens,         inputs,
                                           inputs,  outputs,         a->call.type == BFLOAT16, bits,     a->call.threads,
-                                          weights->type};
+                                          weights->type, weights->group, weights->order};
   return product;
 }
 
@@ -122,10 +123,16 @@ static void place_heads(const struct layers *a, const struct layer *layer, void 
   for (int64_t token = mine.begin; token < mine.end; token++)
     for (int64_t head = 0; head < a->key_heads; head++) {
       const int64_t from = (token * width + head * size) * item, slot = a->slots[token];
-      const int64_t key_at = (head * a->key_head_stride + slot * a->key_slot_stride) * item;
-      const int64_t value_at = (head * a->value_head_stride + slot * a->value_slot_stride) * item;
-      memcpy((char *)layer->keys + key_at, key + from, size * item);
-      memcpy((char *)layer->values + value_at, value + from, size * item);
+      const int64_t key_at = head * a->key_head_stride + slot * a->key_slot_stride;
+      const int64_t value_at = head * a->value_head_stride + slot * a->value_slot_stride;
+      if (layer->key_scales) {
+        const int64_t scale_at = head * a->scale_head_stride + slot;
+        operations->round_row((int8_t *)layer->keys + key_at, layer->key_scales + scale_at, key + from, size);
+        operations->round_row((int8_t *)layer->values + value_at, layer->value_scales + scale_at, value + from, size);
+      } else {
+        memcpy((char *)layer->keys + key_at * item, key + from, size * item);
+        memcpy((char *)layer->values + value_at * item, value + from, size * item);
+      }
     }
 }
 
@@ -136,6 +143,8 @@ static struct attention attention_of(const struct layers *a, const struct layer 
                                       .values = layer->values,
                                       .out = b.attended,
                                       .runs = a->runs,
+                                      .key_scales = layer->key_scales,
+                                      .value_scales = layer->value_scales,
                                       .num_runs = a->num_runs,
                                       .tokens = a->tokens,
                                       .heads = a->heads,
@@ -149,6 +158,7 @@ static struct attention attention_of(const struct layers *a, const struct layer 
                                       .key_slot_stride = a->key_slot_stride,
                                       .value_head_stride = a->value_head_stride,
                                       .value_slot_stride = a->value_slot_stride,
+                                      .scale_head_stride = a->scale_head_stride,
                                       .window = layer->window,
                                       .scale = layer->scale,
                                       .softcap = layer->softcap};

@@ -118,20 +118,34 @@ static struct integer_product rounded_product_of(const struct experts *a, const 
                                .is_bfloat = a->call.type == BFLOAT16,
                                .bits = a->tokens >= MIN_ROWS_FOR_8_BITS ? 8 : 16,
                                .threads = a->call.threads,
-                               .level = a->integer_level};
+                               .level = a->integer_level,
+                               .group = weights->group,
+                               .order = weights->order};
+}
+
+/* The rows of one thread. Each expert may have its inputs in an order of its own. */
+static void round_rows(const struct groups *g, const struct integer_product *all, struct share mine) {
+  struct integer_product product = *all;
+  for (int64_t number = 0; number < g->count; number++) {
+    const struct group *group = g->groups + number;
+    const int64_t begin = group->begin > mine.begin ? group->begin : mine.begin, end = group->begin + group->rows;
+    if (all->order) product.order = all->order + group->expert * all->inputs;
+    for (int64_t row = begin; row < end && row < mine.end; row++) integer_round_row(&product, row);
+  }
 }
 
 /* The same with weights of 8 or 4 bits, of rows that are rounded. */
 static void multiply_rounded(const struct experts *a, const struct groups *g, const struct integer_product *all, int64_t *next) {
   const int64_t width = integer_width(all->level), blocks = (all->outputs + width - 1) / width, padded = blocks * width;
   const int64_t row_bytes = integer_row_bytes(all), block_bytes = integer_block_bytes(all);
+  const int64_t scales = all->group ? (all->inputs + all->group - 1) / all->group * padded : padded;
   struct integer_product product = *all;
   for (;;) {
     const int64_t unit = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
     if (unit >= g->count * blocks) return;
     const struct group *group = g->groups + unit / blocks;
     product.weights = (const char *)all->weights + group->expert * blocks * block_bytes;
-    product.scales = all->scales + group->expert * padded;
+    product.scales = all->scales + group->expert * scales;
     product.sums = all->sums ? all->sums + group->expert * padded : NULL;
     product.bias = all->bias ? all->bias + group->expert * padded : NULL;
     product.integers = all->integers + group->begin * row_bytes;
@@ -152,7 +166,7 @@ static void compute_up(const struct experts *a, const struct groups *g, int64_t 
     memcpy((char *)a->rows + row * bytes, (const char *)a->x + g->tokens[row] * a->x_stride * item, bytes);
   if (a->integer_level) {
     const struct integer_product product = rounded_product_of(a, g, a->rows, a->hidden, &a->gate_up, a->up, a->up_width);
-    for (int64_t row = mine.begin; row < mine.end; row++) integer_round_row(&product, row);
+    round_rows(g, &product, mine);
     WAIT_FOR_ALL
     multiply_rounded(a, g, &product, next);
     WAIT_FOR_ALL
@@ -174,7 +188,7 @@ static void compute_down(const struct experts *a, const struct groups *g, int64_
   if (a->integer_level) {
     const struct share mine = share_of(g->rows);
     const struct integer_product product = rounded_product_of(a, g, a->inner_rows, a->inner, &a->down, a->rows, a->hidden);
-    for (int64_t row = mine.begin; row < mine.end; row++) integer_round_row(&product, row);
+    round_rows(g, &product, mine);
     WAIT_FOR_ALL
     multiply_rounded(a, g, &product, next);
   } else {

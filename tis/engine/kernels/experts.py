@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.integer_product import WeightBits, integers_of_row, product_of
+from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.integer_product import WeightBits, integers_of_row
 from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of, is_bfloat16
 
-_EXPERTS = Struct("@32q")  # `struct experts` of experts.c
+_EXPERTS = Struct("@36q")  # `struct experts` of experts.c
 _UP, _DOWN = 1, 2
 # Products of a step for which a second thread is worth the waking.
 _MIN_FOR_THREADS = 262_144
@@ -65,7 +66,7 @@ class NativeExperts:
     @property
     def num_bytes(self) -> int:
         """Of the matrices."""
-        return int(self._gate_up.blocks.nbytes + self._down.blocks.nbytes)
+        return self._gate_up.num_bytes + self._down.num_bytes
 
     def __call__(self, x: Any, chosen: Any, shares: Any) -> Any:
         """x [tokens, hidden], chosen and shares [tokens, number]. An expert that is `num_experts` adds nothing."""
@@ -133,15 +134,16 @@ def _packed(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: b
 
 def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> tuple[PackedWeights, int]:
     """The same as integers, and how they are multiplied."""
-    level = 0
+    level = group = 0
     stacks: dict[str, Any] = {}
     for expert, weight in enumerate(matrix):
         product = product_of(weight, None if bias is None else bias[expert], kernels, bits)
-        level = product.level
-        for name in ("blocks", "bias", "scales", "sums"):
+        level, group = product.level, product.group
+        for name in ("blocks", "bias", "scales", "sums", "order"):
             if (tensor := getattr(product, name)) is not None:
                 stacks.setdefault(name, tensor.new_empty((len(matrix), *tensor.shape)))[expert] = tensor
-    return PackedWeights(stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums"), level), level
+    tensors = (stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums"))
+    return PackedWeights(*tensors, level, group, stacks.get("order")), level
 
 
 def _stacked(number: int, tensors: Iterable[Any]) -> Any:

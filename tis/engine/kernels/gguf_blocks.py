@@ -1,12 +1,13 @@
 """Weights as a GGUF file has them, in blocks of bytes: into float32, and 4-bit numbers into those of `Int4Product`."""
 
 import ctypes
+from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
 import torch
 
-from tis.engine.kernels.gguf_types import TYPES_OF_GGUF
+from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF, name_of
 from tis.engine.kernels.native import NativeKernels
 
 _BLOCKS = Struct("@10q")  # `struct gguf_blocks` of gguf_blocks.c
@@ -49,3 +50,31 @@ class GgufKernels:
 def inputs_of(blocks: Any, kind: int) -> int:
     known = TYPES_OF_GGUF[kind]
     return int(blocks.shape[1]) // known.num_bytes * known.numbers
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRows:
+    blocks: Any  # uint8 [rows, bytes of a row]
+    ggml_type: int
+    kernels: GgufKernels
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, rows: Any) -> "BlockRows":
+        return BlockRows(self.blocks[rows], self.ggml_type, self.kernels)
+
+    @property
+    def inputs(self) -> int:
+        return inputs_of(self.blocks, self.ggml_type)
+
+    @property
+    def kind(self) -> str:
+        return name_of(self.ggml_type)
+
+    @property
+    def has_four_bits(self) -> bool:
+        return self.ggml_type in FOUR_BIT_TYPES
+
+    def floats(self) -> Any:
+        return self.kernels.floats(self.blocks, self.ggml_type)

@@ -7,7 +7,12 @@
 
    Each group of a row is rounded to 8 bits with a power of two of its own. So a group adds to an output the products of
    its numbers, then those of its offset, both integers of at most 24 bits times that power: all levels have the same bits,
-   and a row the same beside any others. */
+   and a row the same beside any others.
+
+   Weights of files that were saved in 4 bits keep their scales (`group` of integer_product.h): weight = scale * (number -
+   zero), where `group` inputs of an output share a scale of 32 bits. Blocks lie as [block][group of 32], with a zero of 8
+   bits for each output instead of scale and offset; `scales` as [block][group of inputs][output]. What the inputs of a
+   scale add is summed as above, and then multiplied by it and added to the output, with one rounding. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +33,7 @@ int64_t int4_row_bytes(const struct integer_product *p) {
 }
 
 int64_t int4_block_bytes(const struct integer_product *p) {
-  return int4_groups(p) * integer_width(p->level) * (2 + INT4_GROUP / 2);
+  return int4_groups(p) * integer_width(p->level) * ((p->group ? 1 : 2) + INT4_GROUP / 2);
 }
 
 /* The largest is from 64 to 127, after rounding. Numbers that are tiny or none: no integers. */
@@ -67,7 +72,13 @@ static inline __attribute__((always_inline)) void round_row(const struct integer
   for (int64_t group = 0; group < groups; group++) {
     const int64_t first = group * INT4_GROUP, left = p->inputs - first, count = left < INT4_GROUP ? left : INT4_GROUP;
     float numbers[INT4_GROUP] = {0};
-    if (p->is_bfloat) {
+    if (p->order) {
+      for (int64_t i = 0; i < count; i++) {
+        const int64_t at = row * p->row_stride + p->order[first + i];
+        const uint32_t bits = p->is_bfloat ? (uint32_t)((const uint16_t *)p->x)[at] << 16 : ((const uint32_t *)p->x)[at];
+        memcpy(numbers + i, &bits, 4);
+      }
+    } else if (p->is_bfloat) {
       const uint16_t *from = (const uint16_t *)p->x + row * p->row_stride + first;
       uint32_t bits[INT4_GROUP] = {0};
       for (int64_t i = 0; i < count; i++) bits[i] = (uint32_t)from[i] << 16;
@@ -82,7 +93,7 @@ static inline __attribute__((always_inline)) void round_row(const struct integer
 static inline __attribute__((always_inline)) void finish_row(const struct integer_product *p, int64_t block, int64_t row, const float *totals) {
   const int64_t width = integer_width(p->level), first = block * width, left = p->outputs - first;
   for (int64_t i = 0; i < width && i < left; i++) {
-    const float scale = p->scales[first + i];
+    const float scale = p->group ? 1 : p->scales[first + i];
     const float value = p->bias ? fmaf(totals[i], scale, p->bias[first + i]) : totals[i] * scale;
     if (!p->is_bfloat) {
       ((float *)p->out)[row * p->outputs + first + i] = value;
@@ -98,6 +109,8 @@ static inline __attribute__((always_inline)) void finish_row(const struct intege
 #define IN(target) target static inline __attribute__((always_inline))
 /* Rows whose sums are kept at once, and how long before its use a weight is fetched. */
 enum { ROWS = 4, FETCHED_BYTES = 1 << 12 };
+/* What stands before the numbers of 32 inputs, and whether each 32 have a scale of 32 bits. */
+enum head { SCALES_AND_OFFSETS, ZEROS, SCALED_ZEROS };
 
 /* ---- plain C, for tests ---- */
 #define NAME(name) plain_##name
@@ -138,10 +151,18 @@ IN(TARGET) avx2_scales avx2_scales_at(const uint8_t *scales, const uint8_t *offs
   return (avx2_scales){_mm256_cvtepu8_epi16(_mm_unpacklo_epi8(once, once)),
                        _mm256_cvtepi32_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(sixteens), 4))};
 }
+IN(TARGET) avx2_scales avx2_zeros_at(const uint8_t *zeros) {
+  return (avx2_scales){_mm256_set1_epi16(1), _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)zeros)))};
+}
 IN(TARGET) void avx2_add(float *totals, __m256i sums, avx2_scales of, const struct group_scale *x) {
   const __m256 added = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, of.scales));
   const __m256 total = _mm256_fmadd_ps(added, _mm256_set1_ps(x->scale), _mm256_loadu_ps(totals));
   _mm256_storeu_ps(totals, _mm256_fnmadd_ps(of.offsets, _mm256_set1_ps(x->sum), total));
+}
+IN(TARGET) void avx2_add_scaled(float *totals, __m256i sums, avx2_scales of, const struct group_scale *x, const float *by) {
+  const __m256 numbers = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, of.scales));
+  const __m256 added = _mm256_fnmadd_ps(of.offsets, _mm256_set1_ps(x->sum), _mm256_mul_ps(numbers, _mm256_set1_ps(x->scale)));
+  _mm256_storeu_ps(totals, _mm256_fmadd_ps(added, _mm256_loadu_ps(by), _mm256_loadu_ps(totals)));
 }
 #include "int4_rows.h"
 
@@ -171,10 +192,19 @@ IN(TARGET) vnni_scales vnni_scales_at(const uint8_t *scales, const uint8_t *offs
   const __m512i sixteens = _mm512_slli_epi32(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)offsets)), 4);
   return (vnni_scales){_mm512_cvtepi32_ps(once), _mm512_cvtepi32_ps(sixteens)};
 }
+IN(TARGET) vnni_scales vnni_zeros_at(const uint8_t *zeros) {
+  const __m512i offsets = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)zeros));
+  return (vnni_scales){_mm512_set1_ps(1), _mm512_cvtepi32_ps(offsets)};
+}
 IN(TARGET) void vnni_add(float *totals, __m512i sums, vnni_scales of, const struct group_scale *x) {
   const __m512 added = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), of.scales);
   const __m512 total = _mm512_fmadd_ps(added, _mm512_set1_ps(x->scale), _mm512_loadu_ps(totals));
   _mm512_storeu_ps(totals, _mm512_fnmadd_ps(of.offsets, _mm512_set1_ps(x->sum), total));
+}
+IN(TARGET) void vnni_add_scaled(float *totals, __m512i sums, vnni_scales of, const struct group_scale *x, const float *by) {
+  const __m512 numbers = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_set1_ps(x->scale));
+  const __m512 added = _mm512_fnmadd_ps(of.offsets, _mm512_set1_ps(x->sum), numbers);
+  _mm512_storeu_ps(totals, _mm512_fmadd_ps(added, _mm512_loadu_ps(by), _mm512_loadu_ps(totals)));
 }
 IN(TARGET) __m512i vnni_first(__m512i weights, const int8_t *four) { return vnni_dot(_mm512_setzero_si512(), weights, four); }
 #endif

@@ -12,13 +12,16 @@ enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };
 struct integer_product {
   const void *x; /* [rows, inputs] */
   const void *weights; /* 8 bits: [block of outputs][group of 4 inputs][output][input]; 4 bits: see int4_product.c */
-  const float *scales; /* [outputs], as `sums` and `bias`, padded to whole blocks */
+  const float *scales; /* [outputs], as `sums` and `bias`, padded to whole blocks; with `group`: see int4_product.c */
   const int32_t *sums; /* of the integers of an output; only of 8 bits */
   const float *bias;   /* or NULL */
   void *out;           /* [rows, outputs] */
   uint8_t *integers;   /* scratch: 2 * (inputs + 31) bytes for each row, aligned to 64 */
   float *row_scales;   /* scratch: one for each row */
   int64_t rows, row_stride, inputs, outputs, is_bfloat, bits, threads, level; /* `bits` of rows with 8-bit weights */
+  /* Of 4-bit weights with scales of 32 bits: inputs with a scale, a multiple of 32. 0: the scales have 8 bits. */
+  int64_t group;
+  const int32_t *order; /* [inputs]: where the input of each weight lies in a row; or NULL: there. Only of 4 bits */
 };
 
 void integer_round_row(const struct integer_product *p, int64_t row);

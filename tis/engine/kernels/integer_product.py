@@ -20,7 +20,7 @@ _MAX_INPUTS: dict[WeightBits, int] = {8: 65_536, 4: 131_072}  # sums of bytes ha
 _ROWS_PACKED_AT_ONCE = 1024
 _MIN_FOR_THREADS = 65_536  # products for which a second thread is worth the waking
 
-_ARGUMENTS = Struct("@16q")  # `struct integer_product` of integer_product.h
+_ARGUMENTS = Struct("@18q")  # `struct integer_product` of integer_product.h
 _PACKING = Struct("@7q")  # `struct int4_pack` of int4_pack.c
 
 
@@ -37,13 +37,14 @@ class IntegerProduct:
         self.blocks: Any = None
         self.scales = torch.zeros(self._num_blocks * self._width)
         self.sums: Any = None
+        self.group, self.order = 0, None  # of `GroupedProduct`
         self.bias = torch.zeros(self._num_blocks * self._width) if bias is not None else None
         if self.bias is not None:
             self.bias[: self.outputs] = bias
 
     @property
     def tensors(self) -> list[Any]:
-        return [one for one in (self.blocks, self.scales, self.sums) if one is not None]
+        return [one for one in (self.blocks, self.scales, self.sums, self.order) if one is not None]
 
     def __call__(self, rows: Any, *, bits: int = 16) -> Any:
         """rows [number, inputs] in float32 or bfloat16; returns [number, outputs] in the same type.
@@ -63,6 +64,7 @@ class IntegerProduct:
             *(out.data_ptr(), integers.data_ptr(), row_scales.data_ptr()),
             *(number, rows.stride(0), self.inputs, self.outputs, TYPES[rows.dtype], bits),
             *(torch.get_num_threads() if is_large else 1, self.level),
+            *(self.group, 0 if self.order is None else self.order.data_ptr()),
         )
         self._multiply(arguments)
         return out
@@ -72,20 +74,22 @@ class Int8Product(IntegerProduct):
     """Each output has a scale of its own. Rows have 16 bits, or 8 where the CPU computes that in half the time."""
 
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
-        super().__init__(weight.shape, bias, _level_of(kernels, 8), kernels)
+        super().__init__(weight.shape, bias, level_of(kernels, 8), kernels)
         self._groups = -(-self.inputs // _FOUR)
         self.blocks = torch.zeros(self._num_blocks, self._groups, self._width, _FOUR, dtype=torch.int8)
         self.sums = torch.zeros(self._num_blocks * self._width, dtype=torch.int32)
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
-            self._pack(floats_of(weight[begin : begin + _ROWS_PACKED_AT_ONCE]), begin)
+            some = weight[begin : begin + _ROWS_PACKED_AT_ONCE]
+            kept = some.integers_of_outputs() if hasattr(some, "integers_of_outputs") else None
+            integers, scales = kept or _rounded(floats_of(some))
+            self._pack(integers, scales, begin)
 
-    def _pack(self, weight: Any, begin: int) -> None:
-        end = begin + len(weight)
-        scales = scales_of(weight)
-        integers = torch.zeros(-(-len(weight) // self._width) * self._width, self._groups * _FOUR, dtype=torch.int8)
-        integers[: len(weight), : self.inputs] = (weight / scales[:, None]).round()
+    def _pack(self, rounded: Any, scales: Any, begin: int) -> None:
+        end = begin + len(rounded)
+        integers = torch.zeros(-(-len(rounded) // self._width) * self._width, self._groups * _FOUR, dtype=torch.int8)
+        integers[: len(rounded), : self.inputs] = rounded
         self.scales[begin:end] = scales
-        self.sums[begin:end] = integers[: len(weight)].sum(1, dtype=torch.int32)
+        self.sums[begin:end] = integers[: len(rounded)].sum(1, dtype=torch.int32)
         blocks = integers.view(-1, self._width, self._groups, _FOUR).transpose(1, 2)
         self.blocks[begin // self._width : begin // self._width + len(blocks)] = blocks
 
@@ -104,7 +108,7 @@ class Int4Product(IntegerProduct):
     """32 inputs of an output have a scale and an offset. Rows have 8 bits, and a power of two for each 32 of them."""
 
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
-        super().__init__(weight.shape, bias, _level_of(kernels, 4), kernels)
+        super().__init__(weight.shape, bias, level_of(kernels, 4), kernels)
         self._groups = -(-self.inputs // _GROUP)
         bytes_of_group = self._width * (2 + _GROUP // 2)
         self.blocks = torch.zeros(self._num_blocks, self._groups, bytes_of_group, dtype=torch.uint8)
@@ -152,22 +156,23 @@ def scales_of(weight: Any) -> Any:
     return (weight.abs().amax(1) / 127).clamp(min=1e-12)
 
 
+def _rounded(weight: Any) -> tuple[Any, Any]:
+    scales = scales_of(weight)
+    return (weight / scales[:, None]).round(), scales
+
+
 def integers_of_row(inputs: int) -> int:
     """Bytes of a row whose numbers are rounded."""
     return 2 * (inputs + _GROUP - 1)
 
 
 def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int) -> bool:
-    if kernels is None or not _level_of(kernels, bits):
+    if kernels is None or not level_of(kernels, bits):
         return False
     return all(0 < number <= _MAX_INPUTS[bits] for number in inputs)
 
 
-def product_of(weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> IntegerProduct:
-    return (Int8Product if bits == 8 else Int4Product)(weight, bias, kernels)
-
-
-def _level_of(kernels: NativeKernels, bits: WeightBits) -> int:
+def level_of(kernels: NativeKernels, bits: WeightBits) -> int:
     function = kernels.library.tis_integer_level
     function.argtypes, function.restype = [ctypes.c_int64], ctypes.c_int64
     best = int(function(bits))

@@ -46,6 +46,8 @@ struct rotary {
 struct copy {
   void *cache;
   int64_t cache_head_stride, cache_slot_stride;
+  float *scales; /* [heads, slots] of a cache of 8 bits, whose sizes are multiples of 16; or NULL */
+  int64_t scale_head_stride;
   const void *rows;
   int64_t rows_head_stride, rows_token_stride;
   int64_t size;
@@ -64,9 +66,11 @@ struct attention {
   const void *keys, *values; /* [key_heads, slots, size], [key_heads, slots, value_size] */
   void *out; /* [tokens, heads, value_size], contiguous */
   const int64_t *runs; /* [num_runs, 4]: begin, length, first_slot, num_before */
+  const float *key_scales, *value_scales; /* [key_heads, slots] of a cache of 8 bits, or NULL */
   const float *sinks; /* of each head, or NULL: a score that takes its share of the weights and has no value */
   int64_t num_runs, tokens, heads, key_heads, slots, size, value_size;
   int64_t query_head_stride, query_token_stride, key_head_stride, key_slot_stride, value_head_stride, value_slot_stride;
+  int64_t scale_head_stride; /* of both */
   int64_t window; /* 0: none */
   int64_t chunk; /* tokens see only those of their own part of so many; 0: all */
   int64_t is_bidirectional; /* a token sees those behind it in its run, too */
@@ -122,6 +126,13 @@ struct multiplication {
   void (*multiply_block)(const struct product *, int64_t block, int64_t begin, int64_t end, const void *following);
 };
 
+struct attending {
+  /* At most MAX_FEW_ROWS rows; needs no scratch. `following` is the part that is likely to be next, or NULL. */
+  void (*few)(const struct attention *, struct attention_part, const struct attention_part *following);
+  /* At most MAX_TILE_ROWS rows; `scratch` has SCRATCH_FLOATS floats, aligned to 64 bytes. */
+  void (*tile)(const struct attention *, struct attention_part, float *scratch);
+};
+
 struct operations {
   struct multiplication by[2]; /* [type of the weights]; rows of BFLOAT16 have weights of BFLOAT16 only */
   void (*add)(void *x, const void *more, int64_t begin, int64_t end);
@@ -129,10 +140,8 @@ struct operations {
   void (*rms_norm)(const void *arguments, int64_t begin, int64_t end);
   void (*silu_mul)(const void *arguments, int64_t begin, int64_t end);
   void (*rotary)(const void *arguments, int64_t begin, int64_t end);
-  /* At most MAX_FEW_ROWS rows; needs no scratch. `following` is the part that is likely to be next, or NULL. */
-  void (*attend_few)(const struct attention *, struct attention_part, const struct attention_part *following);
-  /* At most MAX_TILE_ROWS rows; `scratch` has SCRATCH_FLOATS floats, aligned to 64 bytes. */
-  void (*attend_tile)(const struct attention *, struct attention_part, float *scratch);
+  void (*round_row)(int8_t *to, float *scale, const void *from, int64_t size);
+  struct attending attend[2]; /* [whether the cache has 8 bits]; else it has the type of the rows */
 };
 
 enum { MAX_FEW_ROWS = 8, MAX_TILE_ROWS = 96, TILE_KEYS = 64, SPAN_KEYS = 512 };

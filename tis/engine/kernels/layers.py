@@ -13,8 +13,8 @@ from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of
 
 # The structures of decoder_layers.c.
-_LAYER = Struct("@27q 6f")
-_LAYERS = Struct("@33q")
+_LAYER = Struct("@37q 6f")
+_LAYERS = Struct("@34q")
 # Products of a layer for which a second thread is worth the waiting for each other.
 _MIN_FOR_THREADS = 262_144
 
@@ -107,17 +107,18 @@ class PackedLayer:
     @property
     def num_bytes(self) -> int:
         """Of the matrices."""
-        return sum(int(product.blocks.nbytes) for product in self._products)
+        return sum(product.num_bytes for product in self._products)
 
     def is_like(self, other: "PackedLayer") -> bool:
         """Whether one native call computes both."""
         return (self.shape, self.has_integers) == (other.shape, other.has_integers)
 
     def fields(self, cache: Any) -> bytes:
-        tensors = (*self._norms, cache.keys[self.number], cache.values[self.number])
+        scales = cache.scales[self.number] or (None, None)
+        tensors = (*self._norms, cache.keys[self.number], cache.values[self.number], *scales)
         return _LAYER.pack(
             *(field for product in self._products for field in product.fields()),
-            *(0,) * (5 * (4 - len(self._products))),
+            *(0,) * (7 * (4 - len(self._products))),
             *(address_of(tensor) for tensor in tensors),
             *(self._window, *self._numbers),
         )
@@ -125,7 +126,9 @@ class PackedLayer:
 
 def _packed(product: Linear | IntegerProduct, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
     if isinstance(product, IntegerProduct):
-        return PackedWeights(product.blocks, product.bias, product.scales, product.sums, product.level)
+        return PackedWeights(
+            *(product.blocks, product.bias, product.scales, product.sums, product.level, product.group, product.order)
+        )
     form, weight, bias = BlockFormat.suited_to(product.weight, kernels), product.weight, product.bias
     if in_turn:
         weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (weight, bias))
@@ -157,9 +160,9 @@ class NativeLayers:
         rows of the last norm, all or those that are wanted, which are what an MLP reads that is computed elsewhere.
         """
         shape, first, tokens = self._shape, self._layers[0], len(x)
-        keys, values = cache.keys[first.number], cache.values[first.number]
+        keys, values, scales = (one[first.number] for one in (cache.keys, cache.values, cache.scales))
         if cache is not self._cache:
-            if keys.dtype is not first.dtype or values.dtype is not first.dtype:
+            if {keys.dtype, values.dtype} != {torch.int8 if scales else first.dtype}:
                 raise TypeError(f"a cache of {keys.dtype} for layers of {first.dtype}")
             self._cache = cache
             self._table = ctypes.create_string_buffer(b"".join(layer.fields(cache) for layer in self._layers))
@@ -181,7 +184,7 @@ class NativeLayers:
                     *(wanted_x.data_ptr(), of_wanted.data_ptr()),
                     *(integers.data_ptr(), row_scales.data_ptr(), cos.data_ptr(), sin.data_ptr()),
                     *(cos.stride(0), sin.stride(0), slots.data_ptr(), runs.data_ptr(), tokens, len(runs)),
-                    *(keys.shape[1], *keys.stride()[:2], *values.stride()[:2]),
+                    *(keys.shape[1], *keys.stride()[:2], *values.stride()[:2], scales[0].stride(0) if scales else 0),
                 )
             )
         )

@@ -14,7 +14,7 @@ from tis.engine.kernels.build import library_path, why_not_here
 log = logging.getLogger("tis.engine")
 
 ISAS = ("scalar", "avx2", "avx512", "avx512_bf16", "amx")
-_VERSION = 11  # of the interface, as in kernels.c
+_VERSION = 13  # of the interface, as in kernels.c
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 _MAX_HEAD_SIZE = 576  # a latent of 512 and what is rotated of a key
 # Below so many numbers the waking of a second thread takes longer than their computation.
@@ -24,8 +24,8 @@ _MIN_FOR_THREADS = 65_536
 _RMS_NORM = Struct("@3q 4q 4q f")
 _SILU_MUL = Struct("@3q 4q 4q 3q")
 _ROTARY = Struct("@3q 6q 4q")
-_WRITE_CACHE = Struct("@3q 7q 7q 4q")
-_ATTENTION = Struct("@3q 6q 7q 9q 2f")
+_WRITE_CACHE = Struct("@3q 9q 9q 4q")
+_ATTENTION = Struct("@3q 8q 7q 10q 2f")
 
 
 class NativeKernels:
@@ -91,18 +91,23 @@ class NativeKernels:
             )
         )
 
-    def write_cache(self, keys: Any, values: Any, key: Any, value: Any, slots: Any) -> None:
+    def write_cache(
+        self, keys: Any, values: Any, key: Any, value: Any, slots: Any, scales: tuple[Any, Any] | None = None
+    ) -> None:
         """Writes key and value [heads, tokens, size] to the rows `slots` of keys and values [heads, slots, size].
 
-        Values may have another size than keys.
+        Values may have another size than keys. With `scales` [heads, slots] of both, keys and values have 8 bits.
         """
+        key_scales, value_scales = scales or (None, None)
         check_code(
             self._library.tis_write_cache(
                 _WRITE_CACHE.pack(
-                    *(self.level, TYPES[keys.dtype], _num_threads(key.numel())),
-                    *(keys.data_ptr(), *keys.stride()[:2], key.data_ptr(), *key.stride()[:2]),
-                    *(keys.shape[2], values.data_ptr(), *values.stride()[:2], value.data_ptr(), *value.stride()[:2]),
-                    *(values.shape[2], slots.data_ptr(), len(slots), *keys.shape[:2]),
+                    *(self.level, TYPES[key.dtype], _num_threads(key.numel())),
+                    *(keys.data_ptr(), *keys.stride()[:2], *_fields_of(key_scales)),
+                    *(key.data_ptr(), *key.stride()[:2], keys.shape[2]),
+                    *(values.data_ptr(), *values.stride()[:2], *_fields_of(value_scales)),
+                    *(value.data_ptr(), *value.stride()[:2], values.shape[2]),
+                    *(slots.data_ptr(), len(slots), *keys.shape[:2]),
                 )
             )
         )
@@ -120,10 +125,12 @@ class NativeKernels:
         sinks: Any | None = None,
         *,
         is_bidirectional: bool = False,
+        scales: tuple[Any, Any] | None = None,
     ) -> Any:
         """Causal attention of query [heads, tokens, size] over keys and values [key_heads, slots, size] of the cache.
 
-        `is_bidirectional`: tokens see those behind them in their run, too.
+        `is_bidirectional`: tokens see those behind them in their run, too. With `scales` [key_heads, slots] of both,
+        keys and values have 8 bits.
 
         `runs` [number, 4] of int64: begin, length, first_slot and num_before of each `QueryRun`. Values may have
         another size. Returns [tokens, heads, size of values]; tokens of no run are not set.
@@ -131,16 +138,20 @@ class NativeKernels:
         heads, tokens, _ = query.shape
         out = query.new_empty((tokens, heads, values.shape[2]))
         sinks = None if sinks is None else sinks.detach().float().contiguous()
+        key_scales, value_scales = scales or (None, None)
+        (of_keys, scale_stride), (of_values, _) = _fields_of(key_scales), _fields_of(value_scales)
         check_code(
             self._library.tis_attend(
                 _ATTENTION.pack(
                     *(self.level, TYPES[query.dtype], torch.get_num_threads(), query.data_ptr(), keys.data_ptr()),
-                    *(values.data_ptr(), out.data_ptr(), runs.data_ptr(), 0 if sinks is None else sinks.data_ptr()),
+                    *(values.data_ptr(), out.data_ptr(), runs.data_ptr(), of_keys, of_values),
+                    0 if sinks is None else sinks.data_ptr(),
                     *(len(runs), tokens, heads, *keys.shape, values.shape[2]),
                     *(
                         *query.stride()[:2],
                         *keys.stride()[:2],
                         *values.stride()[:2],
+                        scale_stride,
                         window or 0,
                         chunk or 0,
                         int(is_bidirectional),
@@ -168,6 +179,11 @@ class Scratch:
 
 def _num_threads(count: int) -> int:
     return torch.get_num_threads() if count >= _MIN_FOR_THREADS else 1
+
+
+def _fields_of(scales: Any | None) -> tuple[int, int]:
+    """The address of scales [heads, slots] of a cache of 8 bits, and from one head to the next."""
+    return (0, 0) if scales is None else (scales.data_ptr(), scales.stride(0))
 
 
 def _as_rows(x: Any) -> tuple[Any, int, int, int]:

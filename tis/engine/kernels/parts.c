@@ -71,15 +71,15 @@ int64_t divide_attention(const struct attention *a, struct attention_parts *part
 }
 
 void attend_parts(const struct attention *a, const struct attention_parts *parts, float *scratch, int64_t *next) {
-  const struct operations *operations = operations_of(a->call);
+  const struct attending *attend = &operations_of(a->call)->attend[a->key_scales != NULL];
   for (;;) {
     const int64_t number = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
     if (number >= parts->count) return;
     const struct attention_part part = parts->parts[number];
     if (rows_per_part(a, part.run) == MAX_FEW_ROWS)
-      operations->attend_few(a, part, number + a->call.threads < parts->count ? parts->parts + number + a->call.threads : NULL);
+      attend->few(a, part, number + a->call.threads < parts->count ? parts->parts + number + a->call.threads : NULL);
     else if (scratch)
-      operations->attend_tile(a, part, scratch);
+      attend->tile(a, part, scratch);
   }
 }
 

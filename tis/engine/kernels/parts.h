@@ -13,6 +13,8 @@ struct weights {
   const float *bias, *scales;
   const int32_t *sums;
   int64_t type; /* of the blocks; where they are integers, the level of integer_product.h */
+  int64_t group; /* as in integer_product.h */
+  const int32_t *order;
 };
 
 const struct operations *operations_of(struct call call);

@@ -70,10 +70,18 @@ class PackedWeights:
     scales: Any | None = None
     sums: Any | None = None
     integer_level: int = 0  # of integers: how they are multiplied
+    group: int = 0
+    order: Any | None = None
+
+    @property
+    def num_bytes(self) -> int:
+        """Without scales of outputs, which are few."""
+        return int(self.blocks.nbytes) + (int(self.scales.nbytes) if self.group and self.scales is not None else 0)
 
     def fields(self) -> tuple[int, ...]:
         tensors = (self.blocks, self.bias, self.scales, self.sums)
-        return *(address_of(tensor) for tensor in tensors), self.integer_level or TYPES[self.blocks.dtype]
+        kind = self.integer_level or TYPES[self.blocks.dtype]
+        return *(address_of(tensor) for tensor in tensors), kind, self.group, address_of(self.order)
 
 
 class NativeProduct:

@@ -84,6 +84,20 @@ FN void NAME(rms_norm)(const void *arguments, int64_t begin, int64_t end) {
   }
 }
 
+/* To 8 bits: a number is its integer times `scale`. Where one is infinite or no number, the scale is no number. */
+FN void NAME(round_row)(int8_t *to, float *scale, const void *from, int64_t size) {
+  const E *x = from;
+  vec most = v_zero(), broken = v_zero();
+  for (int64_t j = 0; j < size; j += W) {
+    const vec some = LOAD(x + j);
+    most = v_max(most, v_max(some, v_sub(v_zero(), some)));
+    broken = v_fma(some, v_zero(), broken);
+  }
+  *scale = v_sum(broken) == 0 ? v_largest(most) / 127 : NAN;
+  if (*scale < FLT_MIN) *scale = 0; /* the integers of such a scale would not fit */
+  for (int64_t j = 0; j < size; j += W) v_store_int8(to + j, *scale > 0 ? v_div(LOAD(x + j), v_set(*scale)) : v_zero());
+}
+
 FN void NAME(silu_mul)(const void *arguments, int64_t begin, int64_t end) {
   const struct silu_mul *a = arguments;
   const int64_t size = a->size, whole = size - size % W;

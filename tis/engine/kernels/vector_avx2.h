@@ -1,4 +1,5 @@
 /* Eight lanes: AVX2 and FMA. */
+#include <float.h>
 #include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
@@ -73,6 +74,13 @@ IN void v_store_bfloat(uint16_t *p, vec x) {
   rounded = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fc0), is_nan);
   __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(rounded, rounded), 0x08);
   _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(packed));
+}
+IN vec v_load_int8(const int8_t *p) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p))); }
+/* Rounded; from -127 to 127. */
+IN void v_store_int8(int8_t *p, vec x) {
+  const __m256i whole = _mm256_cvtps_epi32(x);
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+  _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(words, words));
 }
 
 /* Turns 8 rows into 8 columns. */

@@ -1,4 +1,5 @@
 /* Sixteen lanes: AVX-512, with the bfloat16 instructions where DOT_BFLOAT is defined. */
+#include <float.h>
 #include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
@@ -44,6 +45,9 @@ IN vec v_load_low(const uint16_t *p) { return _mm512_castsi512_ps(_mm512_slli_ep
 IN vec v_load_high(const uint16_t *p) {
   return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi32(0xffff0000)));
 }
+IN vec v_load_int8(const int8_t *p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p))); }
+/* Rounded; from -127 to 127. */
+IN void v_store_int8(int8_t *p, vec x) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x))); }
 /* Turns 16 rows into 16 columns. */
 IN void v_turn(vec *rows) {
   __m512 a[16], b[16];
@@ -72,6 +76,17 @@ IN vec v_load_pairs(const uint16_t *one, const uint16_t *other) {
   __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)one));
   __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)other));
   return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+}
+/* The same of numbers of 8 bits, which bfloat16 holds: neighbours as pairs; half as many of them, and 0 behind; those of two rows. */
+IN vec v_load_int8_pairs(const int8_t *p) {
+  return _mm512_castsi512_ps((__m512i)_mm512_cvtne2ps_pbh(v_load_int8(p + W), v_load_int8(p)));
+}
+IN vec v_load_half_int8_pairs(const int8_t *p) {
+  return _mm512_castsi512_ps((__m512i)_mm512_cvtne2ps_pbh(v_zero(), v_load_int8(p)));
+}
+IN vec v_load_pairs_of_int8(const int8_t *one, const int8_t *other) {
+  const __m512i low = _mm512_castps_si512(v_load_int8(one)), high = _mm512_castps_si512(v_load_int8(other));
+  return _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32(low, 16), high));
 }
 /* Each lane adds the products of two neighbours. */
 IN vec v_dot(vec sum, vec a, vec b) {

@@ -1,4 +1,5 @@
 /* One lane, in plain C: for tests, and for what has no better. */
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -44,4 +45,7 @@ IN void v_store_bfloat(uint16_t *p, vec x) {
   memcpy(&bits, &x, 4);
   *p = x != x ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+IN vec v_load_int8(const int8_t *p) { return *p; }
+/* Rounded; from -127 to 127. */
+IN void v_store_int8(int8_t *p, vec x) { *p = (int8_t)rintf(x); }
 IN void v_turn(vec *rows) { (void)rows; }

@@ -8,7 +8,7 @@ On a CPU with the native kernels, matrices stay in their blocks (`BlockTensor`) 
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,13 @@ import numpy as np
 import torch
 
 from tis.engine.errors import LoadFailed
-from tis.engine.kernels.gguf_blocks import GgufKernels
+from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import BF16, F16, F32, FLOAT_TYPES, FOUR_BIT_TYPES, name_of
 from tis.engine.kernels.integer_product import takes_integers
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.gguf_file import GgufHeader, GgufTensor
-from tis.engine.weights.block_tensor import BlockRows, BlockTensor
+from tis.engine.models.load_progress import StoredTensor
+from tis.engine.weights.block_tensor import BlockTensor
 
 log = logging.getLogger("tis.engine")
 
@@ -30,16 +31,6 @@ _ROPE_FACTORS = "rope_freqs.weight"
 _UNREAD_ROPE = ("rope_factors_long.weight", "rope_factors_short.weight")
 # Their converters move whole rows only, and what they change besides are norms.
 _MOVES_ROWS = ("TensorProcessor", "LlamaTensorProcessor", "Gemma2TensorProcessor", "NemotronTensorProcessor")
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """What the loader of Transformers takes for a tensor that is not read yet."""
-
-    read: Callable[[], Any]
-
-    def __getitem__(self, everything: Any) -> Any:
-        return self.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +104,7 @@ class GgufWeights:
                     f"metadata ask for {list(shapes[target])}."
                 )
             read = _Reading(self, processor, names, target, tensors, shapes[target], dtype, moves_rows=moves_rows)
-            state[target] = _Stored(read)
+            state[target] = StoredTensor(read)
         return state
 
     def _require_all(self, shapes: Mapping[str, Any], found: Mapping[str, Any], left_out: Sequence[str]) -> None:
@@ -150,7 +141,7 @@ class GgufWeights:
 
     def in_blocks(self, blocks: Any, kind: int, dtype: Any) -> BlockTensor:
         assert self._kernels is not None
-        return BlockTensor([BlockRows(blocks, kind)], dtype, self._kernels)
+        return BlockTensor([BlockRows(blocks, kind, self._kernels)], dtype)
 
     def _stretch_rope(self, model: Any) -> None:
         """Llama 3.1 and later: each frequency has a divisor of its own."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self
 
 
@@ -59,6 +60,16 @@ def reporting_weights(report: Callable[[float], None]) -> Iterator[None]:
         yield
     finally:
         logging.set_tqdm_hook(before)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """What the loader of Transformers takes for a tensor that is not read yet."""
+
+    read: Callable[[], Any]
+
+    def __getitem__(self, everything: Any) -> Any:
+        return self.read()
 
 
 class _CountedParameters:

@@ -26,7 +26,12 @@ from tis.engine.models.hub_files import HubSource, find_folder, refuse_missing_f
 from tis.engine.models.load_progress import Report, reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
-from tis.engine.models.quantised_files import asking_for_plain_weights, require_readable
+from tis.engine.models.quantised_files import (
+    asking_for_plain_weights,
+    packed_format_of,
+    require_readable,
+    without_quantisation,
+)
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
 from tis.engine.models.warm_up import warm_up_text
@@ -164,12 +169,15 @@ def _reader(files: _OpenedFiles, options: LoadOptions, report: Report) -> Callab
 
     quantisation = _quantisation(options)
     model_class = _model_class(transformers, files.config)
+    packed = None if files.header else _packed_files(files)
 
     def read() -> Any:
         report("reading the weights", None)
         with reporting_weights(lambda share: report("reading the weights", share)):
             if files.header:
                 model = _read_gguf(files.header, files.config, model_class, options)
+            elif packed:
+                model = _read_packed(packed, model_class, options)
             else:
                 model = model_class.from_pretrained(
                     files.place,
@@ -188,17 +196,47 @@ def _reader(files: _OpenedFiles, options: LoadOptions, report: Report) -> Callab
 
 
 def _read_gguf(header: GgufHeader, config: Any, model_class: Any, options: LoadOptions) -> Any:
-    import torch
-
     from tis.engine.models.gguf_weights import GgufWeights
 
-    if options.load_in_4bit or options.load_in_8bit:
-        raise LoadFailed("LOAD_IN_4BIT and LOAD_IN_8BIT do not apply to GGUF files, which are made smaller already.")
-    on_cpu = options.device_map == "cpu" or not torch.accelerator.is_available()
-    weights = GgufWeights(header, config, may_stay_in_blocks=on_cpu and options.batch.native_kernels)
+    weights = GgufWeights(header, config, may_stay_in_blocks=_may_stay_packed(options))
     return weights.read(
         model_class, options.dtype, device_map=options.device_map, attn_implementation=options.attn_implementation
     )
+
+
+def _packed_files(files: _OpenedFiles) -> Any | None:
+    """None: Transformers reads the weights."""
+    form = packed_format_of(files.config)
+    if form is None:
+        return None
+    from tis.engine.models.packed_files import PackedFiles, is_read_here
+
+    return (
+        PackedFiles(files.place, without_quantisation(files.config), form) if is_read_here(files.place, form) else None
+    )
+
+
+def _read_packed(packed: Any, model_class: Any, options: LoadOptions) -> Any:
+    return packed.read(
+        model_class,
+        options.dtype,
+        may_stay_packed=_may_stay_packed(options),
+        trust_remote_code=options.trust_remote_code,
+        device_map=options.device_map,
+        attn_implementation=options.attn_implementation,
+    )
+
+
+def _may_stay_packed(options: LoadOptions) -> bool:
+    """On a CPU with the native kernels. Refuses to make smaller what is smaller already."""
+    import torch
+
+    if options.load_in_4bit or options.load_in_8bit:
+        raise LoadFailed(
+            "LOAD_IN_4BIT and LOAD_IN_8BIT do not apply: the weights of this model were made smaller already."
+        )
+    on_cpu = options.device_map == "cpu" or not torch.accelerator.is_available()
+    return on_cpu and options.batch.native_kernels
 
 
 def _loaded(

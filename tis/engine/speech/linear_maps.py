@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import torch
 from torch.nn.functional import gelu, linear
 
-from tis.engine.kernels.integer_product import IntegerProduct, WeightBits, product_of, takes_integers
+from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.integer_product import IntegerProduct, WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 

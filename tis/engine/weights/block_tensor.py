@@ -1,85 +1,97 @@
-"""The weights of a GGUF file as a tensor that has its numbers only while something is computed with them.
+"""Weights that a file has in blocks, as a tensor that has numbers only while something is computed with them.
 
 A model is prepared by comparing modules, merging matrices and packing them (decision 0083). With these in place of its
 parameters, none of that needs the model in floats: rows and merged matrices stay blocks, which lie in the mapped file.
+Blocks are those of GGUF (`BlockRows`), or of GPTQ, AWQ, compressed-tensors and FP8 (`GroupedRows`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import torch
 
-from tis.engine.kernels.gguf_blocks import GgufKernels, inputs_of
-from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES
+from tis.engine.kernels.gguf_blocks import BlockRows
+from tis.engine.kernels.grouped_rows import GroupedRows, may_be_grouped
 
 _aten = torch.ops.aten
 _NUMBERS_AT_ONCE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRows:
-    blocks: Any  # uint8 [rows, bytes of a row]
-    kind: int  # by the number of ggml
-
-    def __getitem__(self, rows: Any) -> "BlockRows":
-        return BlockRows(self.blocks[rows], self.kind)
+Rows = BlockRows | GroupedRows
 
 
 class BlockTensor(torch.Tensor):  # type: ignore[misc]
     """[outputs, inputs]. What it has no other way for is computed with its numbers, which are forgotten then."""
 
-    parts: Sequence[BlockRows]
-    kernels: GgufKernels
+    parts: Sequence[Rows]
 
     @staticmethod
-    def __new__(cls, parts: Sequence[BlockRows], dtype: Any, kernels: GgufKernels) -> "BlockTensor":
-        shape = (sum(len(part.blocks) for part in parts), inputs_of(parts[0].blocks, parts[0].kind))
+    def __new__(cls, parts: Sequence[Rows], dtype: Any) -> "BlockTensor":
+        shape = (sum(len(part) for part in parts), parts[0].inputs)
         with torch.inference_mode(False):  # else it could not be a view of one that was made outside of that mode
             new: BlockTensor = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device="cpu")
-        new.parts, new.kernels = parts, kernels
+        new.parts = parts
         return new
 
-    def __init__(self, parts: Sequence[BlockRows], dtype: Any, kernels: GgufKernels) -> None:
+    def __init__(self, parts: Sequence[Rows], dtype: Any) -> None:
         super().__init__()
 
     def __repr__(self, **options: Any) -> str:
         return f"BlockTensor({tuple(self.shape)}, kinds {sorted(self.kinds)}, {self.dtype})"
 
     @property
-    def kinds(self) -> set[int]:
+    def kinds(self) -> set[str]:
         return {part.kind for part in self.parts}
 
     @property
     def has_four_bits(self) -> bool:
-        return self.kinds <= FOUR_BIT_TYPES
+        """Whether a native product keeps its numbers of 4 bits."""
+        return all(isinstance(part, BlockRows) and part.has_four_bits for part in self.parts) or self.keeps_scales
+
+    @property
+    def keeps_scales(self) -> bool:
+        """Whether a `GroupedProduct` is these weights without another rounding."""
+        return may_be_grouped(self.parts)
+
+    @property
+    def has_floats(self) -> bool:
+        """Of 8 bits."""
+        return any(isinstance(part, GroupedRows) and part.numbers.dtype.is_floating_point for part in self.parts)
 
     def numbers(self, dtype: Any = None) -> Any:
         """As a plain tensor."""
         with torch.inference_mode(False):  # as above: views of it are views of this tensor
-            parts = [self.kernels.floats(part.blocks, part.kind) for part in self.parts]
+            parts = [part.floats() for part in self.parts]
             return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(dtype or self.dtype)
 
     def pack_int4(self, out: Any, scales: Any, width: int) -> bool:
         """Puts numbers of 4 bits into blocks of `Int4Product`, which are zero before, and again if they do not fit."""
-        if not self.has_four_bits:
-            return False
         first = num_left_out = 0
         for part in self.parts:
-            num_left_out += self.kernels.pack_int4(part.blocks, part.kind, out, scales, first, width)
-            first += len(part.blocks)
+            if not isinstance(part, BlockRows) or not part.has_four_bits:
+                return False
+            num_left_out += part.kernels.pack_int4(part.blocks, part.ggml_type, out, scales, first, width)
+            first += len(part)
         if num_left_out:
             out.zero_()
         return not num_left_out
 
-    def with_parts(self, parts: Sequence[BlockRows], dtype: Any = None) -> "BlockTensor":
-        return BlockTensor(parts, dtype or self.dtype, self.kernels)
+    def integers_of_outputs(self) -> tuple[Any, Any] | None:
+        """int8 [outputs, inputs], and a scale of each output, if that is what these weights are."""
+        parts = [isinstance(part, GroupedRows) and part.integers_of_outputs() for part in self.parts]
+        if not all(parts):
+            return None
+        integers, scales = zip(*parts, strict=True)
+        return torch.cat(integers), torch.cat(scales)
 
-    def rows(self, begin: int, end: int) -> list[BlockRows]:
+    def with_parts(self, parts: Sequence[Rows], dtype: Any = None) -> "BlockTensor":
+        return BlockTensor(parts, dtype or self.dtype)
+
+    def rows(self, begin: int, end: int) -> list[Rows]:
         found, at = [], 0
         for part in self.parts:
-            size = len(part.blocks)
+            size = len(part)
             if begin < at + size and end > at:
                 found.append(part[max(0, begin - at) : end - at])
             at += size
@@ -101,8 +113,51 @@ class BlockTensor(torch.Tensor):  # type: ignore[misc]
         return func(*(_plain(one) for one in args), **{name: _plain(one) for name, one in kwargs.items()})
 
 
+class BlockStack(torch.Tensor):  # type: ignore[misc]
+    """[experts, outputs, inputs], of a `BlockTensor` for each."""
+
+    experts: Sequence[BlockTensor]
+
+    @staticmethod
+    def __new__(cls, experts: Sequence[BlockTensor]) -> "BlockStack":
+        shape = (len(experts), *experts[0].shape)
+        with torch.inference_mode(False):
+            new: BlockStack = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=experts[0].dtype, device="cpu")
+        new.experts = experts
+        return new
+
+    def __init__(self, experts: Sequence[BlockTensor]) -> None:
+        super().__init__()
+
+    def __repr__(self, **options: Any) -> str:
+        return f"BlockStack({tuple(self.shape)}, {self.dtype})"
+
+    @property
+    def keeps_scales(self) -> bool:
+        """Whether those of all experts are alike."""
+        kinds = {(one.parts[0].kind, getattr(one.parts[0], "order", None) is None) for one in self.experts}
+        return len(kinds) == 1 and all(one.keeps_scales for one in self.experts)
+
+    @property
+    def has_floats(self) -> bool:
+        return any(one.has_floats for one in self.experts)
+
+    def numbers(self) -> Any:
+        with torch.inference_mode(False):
+            return torch.stack([one.numbers() for one in self.experts])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if (way := _WAYS_OF_STACKS.get(func)) and (result := way(*args, **kwargs)) is not NotImplemented:
+            return result
+        return func(*(_plain(one) for one in args), **{name: _plain(one) for name, one in kwargs.items()})
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, BlockTensor):
+    if isinstance(value, BlockTensor | BlockStack):
         return value.numbers()
     return type(value)(_plain(one) for one in value) if isinstance(value, list | tuple) else value
 
@@ -161,6 +216,45 @@ def _embedding(tensor: Any, indices: Any, *options: Any) -> Any:
     return rows.view(*indices.shape, tensor.shape[1])
 
 
+# In inference mode these arrive whole.
+_ARRIVE_WHOLE = {one: one.decompose for one in (_aten.to.dtype, _aten.to.device, _aten.to.dtype_layout, _aten.to.other)}
+
+
+def _stack(tensors: Sequence[Any], dim: int = 0) -> Any:
+    first = tensors[0]
+    is_alike = all(
+        isinstance(one, BlockTensor) and (one.shape, one.dtype) == (first.shape, first.dtype) for one in tensors
+    )
+    return BlockStack(list(tensors)) if dim == 0 and is_alike else NotImplemented
+
+
+def _same_stack(stack: BlockStack, *shape: Any) -> Any:
+    return BlockStack(stack.experts)
+
+
+def _expert(stack: BlockStack, dim: int, index: int) -> Any:
+    return _same(stack.experts[index]) if dim == 0 else NotImplemented
+
+
+def _experts(stack: BlockStack, dim: int = 0) -> Any:
+    return [_same(one) for one in stack.experts] if dim == 0 else NotImplemented
+
+
+def _cat_experts(stacks: Sequence[Any], dim: int = 0) -> Any:
+    """Outputs behind outputs, of each expert."""
+    if dim != 1 or not all(isinstance(one, BlockStack) and len(one) == len(stacks[0]) for one in stacks):
+        return NotImplemented
+    both = [_cat(of_expert) for of_expert in zip(*(one.experts for one in stacks), strict=True)]
+    return NotImplemented if any(one is NotImplemented for one in both) else BlockStack(both)
+
+
+def _to_stack(stack: BlockStack, **options: Any) -> Any:
+    moved = [_to(one, **options) for one in stack.experts]
+    if all(isinstance(one, BlockTensor) for one in moved):
+        return BlockStack(moved)
+    return NotImplemented if any(one is NotImplemented for one in moved) else torch.stack(moved)
+
+
 _WAYS: dict[Any, Callable[..., Any]] = {
     _aten.detach.default: _same,
     _aten.alias.default: _same,
@@ -169,32 +263,15 @@ _WAYS: dict[Any, Callable[..., Any]] = {
     _aten._to_copy.default: _to,
     _aten.new_zeros.default: _zeros,
     _aten.embedding.default: _embedding,
-    # In inference mode these arrive whole.
-    **{one: one.decompose for one in (_aten.to.dtype, _aten.to.device, _aten.to.dtype_layout, _aten.to.other)},
+    _aten.stack.default: _stack,
+    **_ARRIVE_WHOLE,
 }
-
-
-def block_weight_of(module: Any) -> BlockTensor | None:
-    """Of a linear layer whose weights are still those of the file."""
-    weight = getattr(module, "weight", None)
-    return weight if isinstance(weight, BlockTensor) else None
-
-
-def has_blocks(model: Any) -> bool:
-    return any(isinstance(one, BlockTensor) for one in model.parameters())
-
-
-def unfold_blocks(model: Any) -> int:
-    """Makes plain weights of what is left in blocks, one by one. Returns how many they were."""
-    found = [
-        (module, name, parameter)
-        for module in model.modules()
-        for name, parameter in module._parameters.items()
-        if isinstance(parameter, BlockTensor)
-    ]
-    made: dict[int, Any] = {}  # tied weights stay one
-    for module, name, parameter in found:
-        if id(parameter) not in made:
-            made[id(parameter)] = torch.nn.Parameter(parameter.numbers(), requires_grad=False)
-        module._parameters[name] = made[id(parameter)]
-    return len(made)
+_WAYS_OF_STACKS: dict[Any, Callable[..., Any]] = {
+    _aten.detach.default: _same_stack,
+    _aten.alias.default: _same_stack,
+    _aten.select.int: _expert,
+    _aten.unbind.int: _experts,
+    _aten.cat.default: _cat_experts,
+    _aten._to_copy.default: _to_stack,
+    **_ARRIVE_WHOLE,
+}

@@ -16,6 +16,7 @@ from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels, Scratch
 from tis.engine.kernels.product import BlockFormat, takes_products
 from tis.engine.optional_stages import Misfit, Trials
+from tis.engine.weights.block_tensor import BlockStack
 from tis.engine.weights.fused import is_close, random_rows
 
 log = logging.getLogger("tis.engine")
@@ -39,7 +40,7 @@ class FusedExperts(torch.nn.Module):  # type: ignore[misc]
 
 
 def fuse_experts(model: Any, kernels: NativeKernels | None, *, bits: WeightBits | None = None) -> int:
-    """Returns the number of layers whose experts it replaced, in place."""
+    """Returns the number of layers whose experts it replaced, in place. Those that a file has packed stay so."""
     if kernels is None or model.device.type != "cpu" or getattr(model, "is_quantized", False):
         return 0
     places = [
@@ -65,6 +66,7 @@ def fuse_experts(model: Any, kernels: NativeKernels | None, *, bits: WeightBits 
 
 def _fused(experts: Any, kernels: NativeKernels, scratch: Scratch, *, bits: WeightBits | None) -> FusedExperts:
     matrices = _matrices_of(experts)
+    bits = bits or _bits_of_file(matrices)
     dtype, hidden = matrices.down.dtype, matrices.down.shape[1]
     if bits:
         if not takes_integers(kernels, bits, hidden, matrices.inner):
@@ -96,6 +98,13 @@ def _matrices_of(experts: Any) -> ExpertMatrices:
         gate_up, down = gate_up.transpose(1, 2), down.transpose(1, 2)
     gate_up, down, *biases = (one if one is None else one.detach() for one in (gate_up, down, *biases))
     return ExpertMatrices(gate_up, down, *biases)
+
+
+def _bits_of_file(matrices: ExpertMatrices) -> WeightBits | None:
+    stacks = (matrices.gate_up, matrices.down)
+    if not all(isinstance(one, BlockStack) and not one.has_floats for one in stacks):
+        return None
+    return 4 if all(one.keeps_scales for one in stacks) else 8
 
 
 def _activation_of(experts: Any, matrices: ExpertMatrices, kernels: NativeKernels) -> Callable[[Any], Any] | None:

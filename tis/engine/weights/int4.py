@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.integer_product import Int4Product, Int8Product, floats_of, scales_of
+from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.integer_product import Int8Product, floats_of, scales_of
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.int8 import without_numbers
 
@@ -20,7 +21,7 @@ class Int4Linear(torch.nn.Module):  # type: ignore[misc]
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight = without_numbers(linear.weight)
         bias = None if linear.bias is None else linear.bias.detach()
-        self.product = Int4Product(linear.weight.detach(), bias, kernels)
+        self.product = product_of(linear.weight.detach(), bias, kernels, 4)
 
     @property
     def num_bytes(self) -> int:

@@ -13,7 +13,7 @@ from tis.engine.kernels.integer_product import WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
-from tis.engine.weights.block_tensor import block_weight_of
+from tis.engine.weights.block_tensor import BlockStack, BlockTensor
 from tis.engine.weights.fused_experts import fuse_experts
 from tis.engine.weights.int4 import Int4Linear, Int8Embedding
 from tis.engine.weights.int8 import Int8Linear, without_numbers
@@ -67,12 +67,17 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
 
 
 def pack_blocks(model: Any, kernels: NativeKernels) -> int:
-    """Packs what a GGUF file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
+    """Packs what a file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
 
-    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. Experts are in floats already.
+    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. FP8 is left for `pack_weights`.
     """
-    places = [place for place in _linears_of(model) if block_weight_of(place[2]) is not None]
-    if not places or _why_not(model, places):
+    places = [
+        place
+        for place in _linears_of(model)
+        if (weight := block_weight_of(place[2])) is not None and not weight.has_floats
+    ]
+    has_experts = any(isinstance(one, BlockStack) and not one.has_floats for one in model.parameters())
+    if not (places or has_experts) or _why_not(model, places or _linears_of(model)):
         return 0
     number = _pack_integers(
         model,
@@ -113,7 +118,8 @@ def _pack_integers(
 
     def rounded(linear: Any) -> Any:
         is_router = linear.out_features * _MIN_INPUTS_PER_OUTPUT_OF_ROUTERS <= linear.in_features
-        has_8 = id(linear) == head or is_router or not has_4_bits(linear)
+        may_have_4 = not (id(linear) == head or is_router) or getattr(linear.weight, "keeps_scales", False)
+        has_8 = not may_have_4 or not has_4_bits(linear)
         return (Int8Linear if has_8 else Int4Linear)(linear, kernels)
 
     number = _replace(places, rounded)
@@ -122,6 +128,31 @@ def _pack_integers(
         product = new_head.product if is_tied and isinstance(new_head, Int8Linear) else None
         model.set_input_embeddings(Int8Embedding(embedding, product))
     return number
+
+
+def block_weight_of(module: Any) -> BlockTensor | None:
+    """Of a linear layer whose weights are still those of the file."""
+    weight = getattr(module, "weight", None)
+    return weight if isinstance(weight, BlockTensor) else None
+
+
+def unfold_blocks(model: Any) -> int:
+    """Makes plain weights of what is left in blocks, one by one. Returns how many they were."""
+    found = [
+        (module, name, parameter)
+        for module in model.modules()
+        for name, parameter in module._parameters.items()
+        if isinstance(parameter, BlockTensor | BlockStack)
+    ]
+    made: dict[int, Any] = {}  # tied weights stay one
+    for module, name, parameter in found:
+        if id(parameter) not in made:
+            made[id(parameter)] = torch.nn.Parameter(parameter.numbers(), requires_grad=False)
+        module._parameters[name] = made[id(parameter)]
+    if made:
+        dtype = str(next(iter(made.values())).dtype).removeprefix("torch.")
+        log.info("%d packed matrices have become plain weights of %s", len(made), dtype)
+    return len(made)
 
 
 def weight_bytes_of(model: Any) -> int:

@@ -103,7 +103,9 @@ async def chat_search(
     """
     spec, last_answer = await run_in_threadpool(_open, context, body, key, language)
     session_id, owner = spec.session_id, stream_owner(spec.user_id)
-    session, cursor = sessions.peek(owner, session_id), parse_cursor(last_event_id, None, session_id)
+    cursor = parse_cursor(last_event_id, None, session_id)
+    await sessions.refresh(owner, session_id, is_required=cursor is not None)
+    session = sessions.peek(owner, session_id)
     number = 0 if session is None else session.latest.record.number + (not session.is_running)
     fingerprint = _fingerprint(body.query, key, number)
     if session and cursor and body.stream:
@@ -142,6 +144,7 @@ async def follow_conversation(
 ) -> Response:
     """Stream the latest answer of a conversation from its start, or go on after `Last-Event-ID`."""
     owner = stream_owner(await run_in_threadpool(_caller, context, user_id))
+    await sessions.refresh(owner, session_id, is_required=True)
     session = sessions.find(owner, session_id)
     cursor = parse_cursor(last_event_id, None, session_id)
     if cursor is None:

@@ -139,6 +139,7 @@ class _Answering:
         resumable = bool(body.is_streamed or session_id)
         kind = "raw" if self._is_raw else self._kind
         wanted = SessionRequest(owner, session_id, f"{DIALECT}:{kind} {self._model_id} {fingerprint}", resumable)
+        await sessions.refresh(owner, session_id)
         found = sessions.find_turn(wanted)
         if found is None:
             engine = self._services.engine

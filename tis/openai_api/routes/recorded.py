@@ -77,6 +77,11 @@ class RecordedAnswer:
         self, engine: Engine, begin: Callable[[SessionRequest], Coroutine[Any, Any, tuple[Session, Turn]]]
     ) -> tuple[Session, Turn]:
         body, sessions = self._body, self._sessions
+        if self._cursor or not body.has_prompt:
+            named = self._cursor[0] if self._cursor else body.session_id
+            await sessions.refresh(self._owner, named, is_required=True)
+        else:
+            await sessions.refresh(self._owner, body.session_id)
         if self._cursor:
             session = sessions.find(self._owner, self._cursor[0])
             if not body.has_prompt:

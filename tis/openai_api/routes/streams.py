@@ -42,7 +42,7 @@ async def follow_session(
     The id of a stored response streams its events.
     """
     cursor = parse_cursor(last_event_id, last_event_id_query, session_id)
-    session = _find(sessions, owner, session_id)
+    session = await _find(sessions, owner, session_id)
     if cursor is None:
         return await follow(session, session.latest, session.latest.first_index - 1)
     turn = await turn_behind(session, cursor[1])
@@ -64,7 +64,7 @@ async def create_read_token(
     It reads this session, or this stored response, and nothing else. It is valid while the latest answer runs, and
     `expires_in` seconds longer.
     """
-    session = _find(sessions, owner, session_id)
+    session = await _find(sessions, owner, session_id)
     token = read_tokens.issue(session)
     path = f"{request.scope.get('root_path', '')}/v1/stream/{session.id}"
     body = {
@@ -76,7 +76,8 @@ async def create_read_token(
     return JSONResponse(body, headers={"Cache-Control": "no-store", "X-Session-Id": session.id})
 
 
-def _find(sessions: Sessions, owner: str, session_id: str) -> Session:
+async def _find(sessions: Sessions, owner: str, session_id: str) -> Session:
+    await sessions.refresh(owner, session_id, is_required=True)
     try:
         return ResponseStore(sessions, owner).response(session_id)
     except NotFound:

@@ -15,4 +15,9 @@ the file rejects is marked as cut there (`SessionRecord.is_cut`); what was commi
 Attachments are written in one transaction with their turn, each once per session, in parts of a megabyte.
 `TurnRecord.attachments` has them while the turn runs, in case the file must be rewritten. On a full disk, turns are
 stored without attachments.
+
+`RedisStore` is a `SharedStore`: several processes use it, and one of them holds a session. `RedisWriter` writes the
+`ChangeQueue` in pipelines of scripts (`tis/streaming/stores/redis_scripts.py`), each under the claim of its process;
+`RedisReplica` renews the lease of the process and takes the sessions of those that died. Reasons:
+`docs/decisions/0124-sessions-in-redis.md`.
 """

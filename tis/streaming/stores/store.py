@@ -64,6 +64,7 @@ class SessionRecord:
     ttl_seconds: float | None = None  # None: as `SessionLimits` says
     grace_seconds: float | None = None  # None: as `SessionLimits` says; inf: it needs no listener
     is_cut: bool = False  # an earlier process showed events behind `next_index` that were never stored
+    born: str = field(default="", compare=False)  # in a shared store: tells it from an earlier one of the same name
 
     @property
     def last_used_at(self) -> float:
