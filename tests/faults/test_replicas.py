@@ -1,11 +1,13 @@
 """Two servers on one Redis: whoever comes back to either of them gets exactly the rest."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.faults.checker import Reference, check
@@ -193,6 +195,56 @@ async def test_a_server_that_is_told_to_stop_hands_its_answers_over(pair: list[M
     await following
     assert await a.exit_code() == 0
     check(connections_of(clients), references_of(clients, finish_reason="stop"))
+
+
+ASKED: dict[str, dict[str, object]] = {
+    "/v1/completions": {"prompt": story(1), "max_tokens": 300},
+    "/v1/messages": {"messages": [{"role": "user", "content": story(1)}], "max_tokens": 300},
+    "/ollama/api/chat": {"messages": [{"role": "user", "content": story(1)}]},
+}
+
+
+async def test_answers_of_every_dialect_go_on_at_the_other_server(pair: list[MortalServer]) -> None:
+    a, b = pair
+    shown: dict[str, bytes] = {}
+
+    async def begin(path: str) -> None:
+        name = path.strip("/").replace("/", "-")
+        body = {"model": "echo", "stream": True, **ASKED[path]}
+        headers = {"X-Session-Id": name}
+        if path == "/v1/completions":
+            body["session_id"] = name
+        async with httpx2.AsyncClient(base_url=a.url, timeout=60) as http:
+            async with http.stream("POST", path, json=body, headers=headers) as answer:
+                assert answer.status_code == 200, await answer.aread()
+                async for data in answer.aiter_bytes():
+                    shown[path] = shown.get(path, b"") + data
+                    if len(shown[path]) > 5000:
+                        return
+
+    await asyncio.gather(*(begin(path) for path in ASKED))
+    a.kill()
+    for path, data in shown.items():
+        whole = await get(b.url, f"/v1/stream/{path.strip('/').replace('/', '-')}")
+        again = await get(b.url, f"/v1/stream/{path.strip('/').replace('/', '-')}")
+        assert whole.status_code == 200
+        assert again.content == whole.content.replace(b": ping\n", b"")
+        assert b'"error"' not in whole.content
+        if path != "/ollama/api/chat":  # whose POST has lines instead of events
+            blocks = data[: data.rfind(b"\n\n")]
+            assert blocks and whole.content.startswith(blocks)
+        assert _text_of(whole.text) == story(1)
+
+
+def _text_of(stream: str) -> str:
+    """Of whatever dialect."""
+    text = ""
+    for line in stream.splitlines():
+        if line.startswith("data: {"):
+            event = json.loads(line.removeprefix("data: "))
+            text += event.get("delta", {}).get("text", "") or event.get("message", {}).get("content") or ""
+            text += "".join(choice.get("text", "") for choice in event.get("choices", ()))
+    return text
 
 
 @pytest.mark.model
