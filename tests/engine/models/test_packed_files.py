@@ -64,6 +64,8 @@ WRONG: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
     "groups behind the last": ("gptq", new("g_idx", lambda one: one + 1), "a g_idx that does not divide"),
     "groups before the first": ("gptq", new("g_idx", lambda one: one - 1), "a g_idx that does not divide"),
     "groups of several sizes": ("gptq", new("g_idx", shuffled), "a g_idx that does not divide"),
+    "an order in two dimensions": ("gptq", new("g_idx", lambda one: one.expand(300, -1)), "a tensor g_idx of I32"),
+    "an order of floats": ("gptq", new("g_idx", lambda one: one.to(torch.float8_e4m3fn)), "a tensor g_idx of F8_E4M3"),
     "an order of too few inputs": ("gptq", new("g_idx", lambda one: one[:-32]), "do not fit each other"),
     "awq of other outputs": ("awq", new("qzeros", lambda one: one[:, 1:]), "do not fit each other"),
     "groups that do not divide": ("awq", new("scales", lambda one: one[:3]), "do not fit each other"),
@@ -108,6 +110,12 @@ def test_tensors_that_are_wrong_are_refused_by_name(name: str, model: Any, tmp_p
     assert any(part in message for part in (LAYER, "norm.weight", "act.scales"))
 
 
+def test_a_tensor_that_is_of_no_layer_is_left_out(model: Any, tmp_path: Path) -> None:
+    more = {"qweight": torch.zeros(4, 4, dtype=torch.int32)}
+    write_packed(tmp_path / "model", model, PACKINGS["gptq"], change=lambda tensors: tensors.update(more))
+    assert load(tmp_path / "model").footprint
+
+
 def test_a_missing_layer_is_named(model: Any, tmp_path: Path) -> None:
     def remove(tensors: dict[str, Any]) -> None:
         for name in [one for one in tensors if one.startswith(LAYER)]:
@@ -142,7 +150,9 @@ def test_a_tensor_that_claims_more_than_the_file_has_is_refused(model: Any, tmp_
         load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("file", ["../model.safetensors", "/etc/passwd", "missing.safetensors", 7])
+@pytest.mark.parametrize(
+    "file", ["../model.safetensors", "/etc/passwd", "missing.safetensors", 7, ["model.safetensors"]]
+)
 def test_an_index_names_files_of_its_folder_alone(file: Any, model: Any, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     write_packed(folder, model, PACKINGS["gptq"])

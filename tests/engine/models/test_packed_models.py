@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import transformers
 from tests.engine.batching.tiny import new_model_of, run
 from tests.engine.conftest import DEMO
 from tests.engine.gguf_files import tiny_model
-from tests.engine.packed_models import PACKINGS, gptq, write_packed
+from tests.engine.packed_models import PACKINGS, Written, gptq, write_packed
 from tis.arguments import fetcher_of
 from tis.engine.answer import Piece
 from tis.engine.batching.limits import BatchLimits
@@ -169,6 +171,29 @@ def test_experts_are_those_of_the_file(
         assert "fused the experts of 2 layers" in caplog.text
         assert loaded.footprint is not None and foreseen is not None
         assert 0.98 < foreseen / loaded.footprint.weight_bytes < 1.02
+
+
+@pytest.mark.parametrize("quantise", [None, "int4"])
+@pytest.mark.parametrize("in_order", [0, 1])
+def test_some_experts_may_have_no_order(
+    in_order: int, quantise: Any, tokenizer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No activation was seen of an expert that no text has chosen: so its inputs stay where they are."""
+    caplog.set_level("INFO", "tis.engine")
+    ordered, plain, number = gptq(act_order=True), gptq(), count()
+
+    def write(weight: Any) -> Written:
+        return (plain if next(number) % MOE["num_experts"] == in_order else ordered).write(weight)
+
+    folder, model = tmp_path / "model", tiny_model(transformers, "Qwen3Moe", len(tokenizer), **MOE)
+    meant = write_packed(folder, model, replace(ordered, write=write), packed=lambda name: ".experts." in name)
+    foreseen = packed_bytes_of(folder, WeightOptions("cpu", dtype="float32"))
+    loaded = load(folder, batch=BatchLimits(quantisation=quantise))
+    require_near(loaded, meant, tokenizer.encode(TEXT), OF_4_BITS if quantise is None else 1.5)
+    if native_kernels():
+        assert "fused the experts of 2 layers" in caplog.text
+        assert loaded.footprint is not None and foreseen is not None
+        assert quantise or 0.98 < foreseen / loaded.footprint.weight_bytes < 1.02
 
 
 @pytest.mark.parametrize("name", ["gptq with zeros", "awq", "w8a8", "fp8"])

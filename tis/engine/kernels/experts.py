@@ -139,9 +139,12 @@ def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, bits: Weight
     for expert, weight in enumerate(matrix):
         product = product_of(weight, None if bias is None else bias[expert], kernels, bits)
         level, group = product.level, product.group
-        for name in ("blocks", "bias", "scales", "sums", "order"):
+        for name in ("blocks", "bias", "scales", "sums"):
             if (tensor := getattr(product, name)) is not None:
                 stacks.setdefault(name, tensor.new_empty((len(matrix), *tensor.shape)))[expert] = tensor
+        if product.order is not None:  # experts before it, and behind it, may be in order
+            in_order = torch.arange(product.inputs, dtype=torch.int32).repeat(len(matrix), 1)
+            stacks.setdefault("order", in_order)[expert] = product.order
     tensors = (stacks["blocks"], stacks.get("bias"), stacks["scales"], stacks.get("sums"))
     return PackedWeights(*tensors, level, group, stacks.get("order")), level
 

@@ -82,7 +82,7 @@ class PackedFiles:
             raise LoadFailed(f"{self._folder.name} divides activations by {scaled}, which this server does not do.")
         for name in self._saved:
             layer, _, part = name.rpartition(".")
-            if part not in self._form.marks or layer in found:
+            if not layer or part not in self._form.marks or layer in found:
                 continue
             saved = self._of_layer(layer)
             if "weight" in saved and saved["weight"].dtype in _PLAIN:

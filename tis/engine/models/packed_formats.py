@@ -26,6 +26,7 @@ from tis.engine.models.packed_numbers import (
 from tis.engine.models.safetensor_files import TensorHeader
 
 _INTEGERS = {"I32"}
+_ORDERS = {"I16", "I32", "I64"}
 FP8_TYPES = {"F8_E4M3", "F8_E5M2"}
 _FLOATS = {"F32", "F16", "BF16", "F8_E8M0"}
 
@@ -72,9 +73,9 @@ class Gptq:
         words, outputs = _matrix(saved, "qweight", _INTEGERS)
         groups, scaled = _matrix(saved, "scales", _FLOATS)
         zeros = _matrix(saved, "qzeros", _INTEGERS)
-        order = saved.get("g_idx")
+        ordered = _num_ordered(saved, "g_idx")
         for bits in dict.fromkeys((self.bits, 4, 8)):  # single layers may have more
-            inputs = order.shape[0] if order and len(order.shape) == 1 else words * 32 // bits
+            inputs = words * 32 // bits if ordered is None else ordered
             if words == num_words(inputs, bits) and zeros == (groups, num_words(outputs, bits)) and scaled == outputs:
                 return Described(outputs, inputs, bits, _group(inputs, groups, self.group_size))
         raise _misfit(saved)
@@ -131,12 +132,12 @@ class CompressedTensors:
         if "weight_packed" not in saved:
             return _bytes_of(saved, "weight_scale", self.block)
         outputs, words = _matrix(saved, "weight_packed", _INTEGERS)
-        shape, order = saved.get("weight_shape"), saved.get("weight_g_idx")
+        shape, ordered = saved.get("weight_shape"), _num_ordered(saved, "weight_g_idx")
         if shape is None or len(shape.numbers) != 2 or shape.numbers[0] != outputs:
             raise _misfit(saved)
         inputs = shape.numbers[1]
         for bits in (4, 8):
-            if inputs > 0 and words == num_words(inputs, bits) and (order is None or order.shape == (inputs,)):
+            if inputs > 0 and words == num_words(inputs, bits) and ordered in (None, inputs):
                 layer = _with_scales(Described(outputs, inputs, bits, inputs), saved, "weight_scale", self.block)
                 break
         else:
@@ -188,6 +189,16 @@ def _matrix(saved: Mapping[str, TensorHeader], name: str, dtypes: set[str]) -> t
     if len(tensor.shape) != 2 or 0 in tensor.shape or tensor.dtype not in dtypes:
         raise WrongWeights(f"a tensor {name} of {tensor.dtype} {list(tensor.shape)}")
     return tensor.shape[0], tensor.shape[1]
+
+
+def _num_ordered(saved: Mapping[str, TensorHeader], name: str) -> int | None:
+    """The inputs that an order is of. None: there is no order."""
+    tensor = saved.get(name)
+    if tensor is None:
+        return None
+    if len(tensor.shape) != 1 or tensor.dtype not in _ORDERS:
+        raise WrongWeights(f"a tensor {name} of {tensor.dtype} {list(tensor.shape)}")
+    return tensor.shape[0]
 
 
 def _bytes_of(saved: Mapping[str, TensorHeader], scales: str, block: tuple[int, int] | None) -> Described:

@@ -55,8 +55,8 @@ def _weight_files(folder: Path) -> list[Path]:
     names = {path.name: path for path in folder.glob("*.safetensors")}
     if (folder / _INDEX).exists():
         listed = read_object(folder / _INDEX).get("weight_map")
-        wanted = set(listed.values()) if isinstance(listed, dict) else set()
-        missing = sorted(str(one) for one in wanted if one not in names)
+        wanted = {str(one) for one in listed.values()} if isinstance(listed, dict) else set()
+        missing = sorted(wanted - names.keys())
         if missing or not wanted:
             raise LoadFailed(f"{_INDEX} names {missing[0] if missing else 'no files'}: that is not among the weights.")
         return [names[name] for name in sorted(wanted)]

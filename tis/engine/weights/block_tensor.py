@@ -135,7 +135,7 @@ class BlockStack(torch.Tensor):  # type: ignore[misc]
     @property
     def keeps_scales(self) -> bool:
         """Whether those of all experts are alike."""
-        kinds = {(one.parts[0].kind, getattr(one.parts[0], "order", None) is None) for one in self.experts}
+        kinds = {one.parts[0].kind for one in self.experts}
         return len(kinds) == 1 and all(one.keeps_scales for one in self.experts)
 
     @property
