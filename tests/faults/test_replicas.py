@@ -6,15 +6,17 @@ import os
 import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from random import Random
 
 import httpx2
 import pytest
 
 from tests.faults.checker import Reference, check
+from tests.faults.forms import short_or_long
 from tests.faults.history import Client, connections_of
 from tests.faults.mortal_server import MortalServer, get, post, until
 from tests.faults.replicas import LEASE_SECONDS, replicas
-from tests.faults.test_kill import bodies_for_the_demo, what_was_said
+from tests.faults.test_kill import bodies_for_the_demo, seen_blocks, what_was_said
 from tests.openai_api.test_chat import CHAT, said
 from tests.redis_server import RedisServer
 
@@ -195,6 +197,33 @@ async def test_a_server_that_is_told_to_stop_hands_its_answers_over(pair: list[M
     await following
     assert await a.exit_code() == 0
     check(connections_of(clients), references_of(clients, finish_reason="stop"))
+
+
+async def wander(client: Client, servers: Sequence[MortalServer], chance: Random) -> None:
+    """Comes to either of them, reads a little, and leaves."""
+    async with asyncio.timeout(120):
+        while not client.is_over:
+            client.move_to(chance.choice(servers).url)
+            await client.connect("POST" if client.cursor is None else chance.choice(["POST", "GET"]))
+            await client.read(blocks=chance.randrange(1, 40))
+            assert client.last.status in (0, 200, 503), client.last
+            await asyncio.sleep(0.02)  # as clients do between two attempts
+        client.leave()
+
+
+async def test_wherever_clients_come_and_whoever_dies_each_gets_his_answer(pair: list[MortalServer]) -> None:
+    a, b = pair
+    for number in range(short_or_long(1, 10)):
+        chance = Random(number)
+        clients = clients_of(a, f"wanders-{number}", 16)
+        wandering = asyncio.gather(*(wander(client, pair, chance) for client in clients))
+        for server, at_least in ((a, 600), (b, 1800)):
+            await seen_blocks(clients, at_least)
+            server.kill()
+            await server.start()
+        await wandering
+        again = [*await read_at(a, clients), *await read_at(b, clients)]
+        check(connections_of([*clients, *again]), references_of(clients, finish_reason="stop"))
 
 
 ASKED: dict[str, dict[str, object]] = {

@@ -78,9 +78,12 @@ class ManualStore:
             raise ReplayGap("gone")
         return kept[:limit]
 
-    def save_document(self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int) -> None:
+    async def save_document(
+        self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int, replaced_version: int = 0
+    ) -> bool:
         self.attached.update(turn.attachments)
         self.documents[key] = turn.document
+        return True
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
         return self.documents.get(key)

@@ -68,10 +68,10 @@ async def test_a_document_without_an_answer_is_stored_and_replaced() -> None:
     sessions = Sessions(SessionLimits())
     session = sessions.save_document("me", "list", Retention("list", 600, document=b"one"))
     assert await session.document() == b"one" and not session.is_running
-    session.save_document(b"two", {"photo": b"x"}, frozenset({"photo"}))
-    session.save_document(b"three", {}, frozenset({"photo"}))
+    assert await session.save_document(b"two", {"photo": b"x"}, frozenset({"photo"}), replaced_version=0)
+    assert await session.save_document(b"three", {}, frozenset({"photo"}), replaced_version=1)
     assert (await session.document(), dict(await session.attachments(["photo"]))) == (b"three", {"photo": b"x"})
-    session.save_document(b"four", {}, frozenset())
+    assert await session.save_document(b"four", {}, frozenset(), replaced_version=2)
     assert dict(await session.attachments(["photo"])) == {}
     assert sessions.find("me", "list", "list") is session
 

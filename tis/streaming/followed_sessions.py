@@ -33,6 +33,8 @@ class HeldHere(Protocol):
 
     def known(self, key: SessionKey) -> Session | None: ...
 
+    def make_room(self, key: SessionKey, kind: str) -> None: ...
+
     def adopt(self, record: SessionRecord) -> Session: ...
 
     def release(self, session: Session) -> None: ...
@@ -134,6 +136,7 @@ class FollowedSessions:
         if record is None:
             return
         if session is None:
+            self._sessions.make_room(key, record.kind)
             session = self._sessions.adopt(record)
         else:
             await self._catch_up(session, record)

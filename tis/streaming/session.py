@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from operator import attrgetter
 
 from tis.observability.spans import current_span
@@ -9,6 +10,7 @@ from tis.streaming.errors import ReplayGap, SessionConflict
 from tis.streaming.recording import Reader, Recording
 from tis.streaming.retention import Retention, SessionLimits
 from tis.streaming.source import Source
+from tis.streaming.stores.shared_store import SharedStore
 from tis.streaming.stores.store import SessionRecord, Store, TurnRecord
 from tis.streaming.turn import Turn
 
@@ -34,7 +36,6 @@ class Session:
         if record.is_cut and self.turns and self.latest.was_abandoned:
             self.latest.unrecorded_error = self.cut_error()
         self._document_saved_at = 0.0
-        self.document_version = 0  # in this process
         # The server stores sessions, but not this one: the store was full at its begin, or rejects it.
         self.is_volatile = False
         self.is_followed = False  # another process makes its events
@@ -59,6 +60,10 @@ class Session:
     @property
     def ttl_seconds(self) -> float:
         return self._limits.ttl_seconds if self._record.ttl_seconds is None else self._record.ttl_seconds
+
+    @property
+    def document_version(self) -> int:
+        return self._record.document_version
 
     @property
     def num_bytes(self) -> int:
@@ -91,6 +96,8 @@ class Session:
     def learn(self, record: SessionRecord, *, is_mine_void: bool = False) -> None:
         """Takes over what another process did; `is_mine_void`: also where this one had got further."""
         own = {turn.record.number: turn for turn in self.turns}
+        if record.document_version != self.document_version:
+            self._forget_document(record.document_version)
         self._record.born, self._record.is_cut = record.born, record.is_cut
         self._record.used_at = max(self._record.used_at, record.used_at)
         turns: list[Turn] = []
@@ -166,6 +173,8 @@ class Session:
         record = TurnRecord(number, fingerprint, b"", self.recording.next_index)
         if retention:
             record.document, record.attachment_names = retention.document, retention.attachment_names
+            if isinstance(self._store, SharedStore):  # others show it while the answer is made here
+                record.summary = source.summary
         if self._store.durability != "memory":
             record.request, record.attachments = source.request, self._bounded(source.attachments)
         elif record.attachment_names:
@@ -188,15 +197,29 @@ class Session:
         self.turns.append(Turn(self.recording, self._store, record, None))
         self._store.begin_turn(self._record, record, self._limits.max_attached_bytes)
 
-    def save_document(self, document: bytes, attachments: Mapping[str, bytes], names: frozenset[str]) -> None:
-        """Replaces the document of the latest turn. `attachments` may leave out names that the session has already."""
+    async def save_document(
+        self, document: bytes, attachments: Mapping[str, bytes], names: frozenset[str], *, replaced_version: int
+    ) -> bool:
+        """Replaces the document of the latest turn; False if it has another version meanwhile.
+
+        `attachments` may leave out names that the session has already.
+        """
+        if self.document_version != replaced_version:
+            return False
         self.touch()
         record = self.latest.record
         together = {name: data for name, data in record.attachments.items() if name in names} | dict(attachments)
-        record.document, record.attachments, record.attachment_names = document, self._bounded(together), names
+        changed = replace(record, document=document, attachments=self._bounded(together), attachment_names=names)
+        max_bytes = self._limits.max_attached_bytes
+        if isinstance(self._store, SharedStore):
+            if await self._store.save_document(self._record.key, changed, max_bytes, replaced_version):
+                self._forget_document(max(self.document_version, replaced_version + 1))
+                return True
+            return False
+        record.document, record.attachments, record.attachment_names = document, changed.attachments, names
         self._document_saved_at = self._store.now()
-        self.document_version += 1
-        self._store.save_document(self._record.key, record, self._limits.max_attached_bytes)
+        self._record.document_version += 1
+        return await self._store.save_document(self._record.key, changed, max_bytes)
 
     async def document(self) -> bytes | None:
         """Returns the document of the latest turn."""
@@ -208,6 +231,12 @@ class Session:
         missing = {name for name in names if name not in in_memory}
         found = await self._older_store.read_attachments(self._record.key, missing)
         return {**found, **{name: in_memory[name] for name in names if name in in_memory}}
+
+    def _forget_document(self, version: int) -> None:
+        """It is read from the store from now on."""
+        self._record.document_version = version
+        record = self.latest.record
+        record.document, record.attachments = b"", {}
 
     def drop_stored_payloads(self) -> None:
         """Frees the document and the attachments once a durable store has them."""

@@ -391,6 +391,12 @@ class Sessions:
                 recorder.cancel()
                 await asyncio.wait([recorder])
 
+    def make_room(self, key: SessionKey, kind: str) -> None:
+        """For a session that somebody reads: it may be one too many, but must not push memory up for ever."""
+        with suppress(QueueFull):
+            if victim := self._pick_victim(key.owner, kind):
+                self._forget(victim)
+
     def release(self, session: Session) -> None:
         """Drops a session from memory that others may still find in the shared store."""
         if self._sessions.get(session.recording.key) is session:

@@ -16,9 +16,9 @@ async def test_the_next_process_reads_documents_on_demand(harness: StoreHarness,
     session, _ = harness.memory[KEY]
     turn = session.turns[0]
     turn.document, turn.attachments, turn.attachment_names = b"first", {"photo": b"x" * 3000}, frozenset({"photo"})
-    harness.store.save_document(KEY, turn, PLENTY)
+    await harness.store.save_document(KEY, turn, PLENTY)
     turn.document, turn.attachments = b"second", {}
-    harness.store.save_document(KEY, turn, PLENTY)
+    await harness.store.save_document(KEY, turn, PLENTY)
     await harness.store.flush()
     await harness.store.close()
     again = await reopened(path)
@@ -28,7 +28,7 @@ async def test_the_next_process_reads_documents_on_demand(harness: StoreHarness,
     assert await again.store.read_document(KEY, 1) is None
     assert dict(await again.store.read_attachments(KEY, ["photo"])) == {"photo": b"x" * 3000}
     kept.document, kept.attachment_names = b"third", frozenset()
-    again.store.save_document(KEY, kept, PLENTY)
+    await again.store.save_document(KEY, kept, PLENTY)
     await again.store.flush()
     assert dict(await again.store.read_attachments(KEY, ["photo"])) == {}
     await again.store.close()
@@ -41,7 +41,7 @@ async def test_the_attachments_of_a_document_are_bounded(harness: StoreHarness) 
         {"own": b"3", "other": b"12"},
         frozenset({"own", "other"}),
     )
-    harness.store.save_document(KEY, turn, max_attached_bytes=2)
+    await harness.store.save_document(KEY, turn, max_attached_bytes=2)
     assert await _attached(harness) == {"other": b"12"}
 
 
@@ -49,9 +49,9 @@ async def test_the_end_of_a_turn_deletes_attachments_that_its_document_does_not_
     harness.memory[KEY][0].turns[0].attachment_names = frozenset({"own"})
     turn = harness.memory[KEY][0].turns[0]
     turn.document, turn.attachments = b"mine", {"own": b"1"}
-    harness.store.save_document(KEY, turn, PLENTY)
+    await harness.store.save_document(KEY, turn, PLENTY)
     turn.attachment_names, turn.attachments = None, {"other": b"2"}
-    harness.store.save_document(KEY, turn, PLENTY)
+    await harness.store.save_document(KEY, turn, PLENTY)
     assert len(await _attached(harness)) == 2
     turn.attachment_names = frozenset({"own"})
     harness.end_turn(turn)
@@ -88,7 +88,7 @@ async def test_the_retention_of_a_session_is_stored(harness: StoreHarness, path:
 async def test_a_deleted_session_leaves_no_byte_in_the_file(harness: StoreHarness, path: Path) -> None:
     turn = harness.memory[KEY][0].turns[0]
     turn.document, turn.attachments = b"a secret document", {"photo": b"a secret picture" * 500}
-    harness.store.save_document(KEY, turn, PLENTY)
+    await harness.store.save_document(KEY, turn, PLENTY)
     harness.append(b"a secret answer")
     await harness.store.flush()
     assert any(b"secret" in part.read_bytes() for part in _parts(path))

@@ -260,7 +260,7 @@ async def test_attachments_and_documents_are_as_in_a_file(pair: Pair) -> None:
     assert set(await b.store.read_attachments(KEY, ["again", "a", "b", "c", "d"])) == {"again", "c", "d"}
     turn = a.begin_turn()
     turn.document, turn.attachments, turn.attachment_names = b"mine", {"own": b"1"}, frozenset({"own"})
-    a.store.save_document(KEY, turn, 2**20)
+    await a.store.save_document(KEY, turn, 2**20)
     await a.store.flush()
     assert await b.store.read_document(KEY, turn.number) == b"mine"
     assert await b.store.read_document(KEY, turn.number + 1) is None
@@ -297,3 +297,68 @@ async def test_without_redis_the_server_does_not_start_and_the_password_is_not_s
     with pytest.raises(StoreRefused, match="redis://somebody@127.0.0.1:1/0") as refused:
         await StoreHarness(store).open()
     assert "secret-word" not in str(refused.value)
+
+
+async def test_a_document_is_replaced_by_whoever_has_read_its_last_version(pair: Pair) -> None:
+    a, b = pair
+    turn = a.begin_turn()
+    a.end_turn(turn)
+    await a.store.flush()
+    await b.learn()
+    turn.document = b"of b"
+    assert await b.store.save_document(KEY, turn, 2**20, 0)  # the other holds it
+    turn.document = b"of a"
+    assert not await a.store.save_document(KEY, turn, 2**20, 0)
+    assert await a.store.read_document(KEY, turn.number) == b"of b"
+    assert (await a.learn()).document_version == 1
+    assert await a.store.save_document(KEY, turn, 2**20, 1)
+    assert (await b.store.read_document(KEY, turn.number), (await b.learn()).document_version) == (b"of a", 2)
+    a.forget()
+    await a.store.flush()
+    assert not await b.store.save_document(KEY, turn, 2**20, 2)
+    assert await b.store.find(KEY) is None
+
+
+async def test_no_document_is_taken_while_redis_is_away(pair: Pair, redis_server: RedisServer) -> None:
+    a, _ = pair
+    turn = a.begin_turn()
+    a.end_turn(turn)
+    await a.store.flush()
+    redis_server.kill()
+    turn.document = b"lost?"
+    with pytest.raises(StoreUnavailable):
+        await a.store.save_document(KEY, turn, 2**20, 0)
+    redis_server.start()
+
+
+async def test_what_lives_on_with_a_replaced_document_is_deleted_with_its_session(
+    pair: Pair, redis_server: RedisServer
+) -> None:
+    a, _ = pair
+    turn = a.begin_turn()
+    a.end_turn(turn)
+    turn.document, turn.attachments, turn.attachment_names = b"mine", {"own": b"1"}, frozenset({"own"})
+    assert await a.store.save_document(KEY, turn, 2**20, 0)
+    [meta] = redis_server.ask("KEYS", "tis:*:meta")
+    names = redis_server.ask("KEYS", f"{meta.removesuffix('meta').replace('{', '[{]')}*")
+    assert {name.rpartition(":")[2] for name in names} >= {"meta", "documents", "attachments", "attached"}
+    assert all(0 < redis_server.ask("PTTL", name) <= 600_000 for name in names)
+
+
+async def test_to_wait_for_what_was_written_is_not_to_wait_for_what_others_write_meanwhile(pair: Pair) -> None:
+    a, _ = pair
+    is_over = asyncio.Event()
+
+    async def keep_writing() -> None:
+        while not is_over.is_set():
+            a.append(b"more", key=OTHER)
+            await asyncio.sleep(0)
+
+    a.begin_turn(OTHER)
+    writing = asyncio.create_task(keep_writing())
+    a.begin_turn()
+    a.append(b"mine")
+    await asyncio.wait_for(a.store.flush(), timeout=20)
+    assert a.is_acknowledged()
+    is_over.set()
+    await writing

@@ -127,7 +127,7 @@ async def update_conversation(
 ) -> dict[str, Any]:
     """Replace the metadata of a conversation."""
     conversation = await StoredConversation.read(ResponseStore(sessions, owner), conversation_id)
-    conversation.change_metadata(body.metadata or {})
+    await conversation.change_metadata(body.metadata or {})
     await sessions.flush()
     return conversation.to_object()
 
@@ -137,7 +137,7 @@ async def delete_conversation(
     sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId
 ) -> dict[str, Any]:
     """Delete a conversation. Its responses stay; delete them by their own ids."""
-    await sessions.delete(ResponseStore(sessions, owner).conversation(conversation_id))
+    await sessions.delete(await ResponseStore(sessions, owner).conversation(conversation_id))
     return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
 
 
@@ -147,7 +147,7 @@ async def list_items(
 ) -> dict[str, Any]:
     """List its items: added items, and the input and output of its responses."""
     store = ResponseStore(sessions, owner)
-    return await page.of(store, await store.conversation_items(store.conversation(conversation_id)))
+    return await page.of(store, await store.conversation_items(await store.conversation(conversation_id)))
 
 
 @router.post("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)
@@ -162,12 +162,12 @@ async def create_items(
     """Append items to a conversation."""
     store = ResponseStore(sessions, owner)
     conversation = await StoredConversation.read(store, conversation_id)
-    conversation.require_no_running_response()
+    await conversation.require_no_running_response()
     number = conversation.next_item_number()
     items, attachments = await _checked_items(
         body.items, conversation_id, number, media, is_large=is_large_body(request)
     )
-    conversation.add_items(items, attachments)
+    await conversation.add_items(items, attachments)
     await sessions.flush()
     return to_list_object(to_client_items(items))
 
@@ -178,7 +178,7 @@ async def get_item(
 ) -> dict[str, Any]:
     """Retrieve an item of a conversation."""
     store = ResponseStore(sessions, owner)
-    item, _ = _one_of(await store.conversation_items(store.conversation(conversation_id)), item_id)
+    item, _ = _one_of(await store.conversation_items(await store.conversation(conversation_id)), item_id)
     return to_client_items([item])[0]
 
 
@@ -189,7 +189,7 @@ async def delete_item(
     """Delete an item from a conversation. An item of a response stays with that response."""
     conversation = await StoredConversation.read(ResponseStore(sessions, owner), conversation_id)
     _one_of(await conversation.items(), item_id)
-    conversation.remove(item_id)
+    await conversation.remove(item_id)
     await sessions.flush()
     return conversation.to_object()
 

@@ -1,5 +1,6 @@
 """/v1/responses: creates, retrieves, streams, cancels and deletes responses, and lists their input."""
 
+import asyncio
 import json
 import re
 from contextlib import suppress
@@ -11,7 +12,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from tis.cancellation import race_draining
 from tis.chat.parts import RunUsage
 from tis.chat.run import Run
-from tis.errors import NotFound, error_with_code
+from tis.errors import NotFound, ServiceError, error_with_code
 from tis.http.admission import ticket_of
 from tis.http.dependencies import OwnerDep, SessionsDep
 from tis.http.event_stream import (
@@ -72,7 +73,7 @@ async def create_response(
     store, ticket = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES), ticket_of(request)
     if cursor := parse_cursor(last_event_id, last_event_id_query, None):
         ticket.answer()
-        return await _followed(store.response(cursor[0]), cursor[1])
+        return await _followed(await store.response(cursor[0]), cursor[1])
     body.check()
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
@@ -83,7 +84,7 @@ async def create_response(
     beginning = await in_thread_if(is_large, begin_with)
     conversation, earlier = await read_history(store, body)
     if conversation:
-        conversation.require_no_running_response()
+        await conversation.require_no_running_response()
     prepared = await race_draining(services.engine.until_draining(), beginning.prepare(store, earlier))
     response = beginning.response(prepared)
     writer = await beginning.writer(response)
@@ -91,15 +92,24 @@ async def create_response(
     if conversation:
         beginning.require_room_in(conversation)
 
+    is_listed = asyncio.Event()
+
     def begin() -> Run:
         run = beginning.run(prepared, response, writer)
         if conversation and not body.is_stored:
-            run.before_end = partial(join_conversation, store, beginning.response_id)
+            run.before_end = partial(join_conversation, store, beginning.response_id, is_listed)
         return run
 
     session, turn = start_run(sessions, beginning.session(owner, prepared, options.responses_ttl_seconds), begin)
     if conversation:
-        conversation.add_response(session.id)
+        try:
+            await conversation.add_response(session.id)
+        except ServiceError:  # another request was faster, at another server
+            is_listed.set()
+            await sessions.delete(session)
+            raise
+        finally:
+            is_listed.set()
     if body.stream:
         answer: Response = event_stream(session, turn, -1, ResponseFraming())
     elif body.background:
@@ -174,7 +184,7 @@ async def retrieve_response(
 ) -> Response:
     """Retrieve a stored response, or stream its events after any point, past and future ones."""
     store = ResponseStore(sessions, owner)
-    session = store.response(response_id)
+    session = await store.response(response_id)
     cursor = parse_cursor(last_event_id, last_event_id_query, response_id)
     if cursor:
         if cursor[1] == session.latest.last_index:
@@ -190,7 +200,7 @@ async def retrieve_response(
 async def delete_response(sessions: SessionsDep, owner: OwnerDep, response_id: ResponseId) -> dict[str, Any]:
     """Delete a stored response. A running one is cancelled. Its conversation, if it has one, keeps its items."""
     store = ResponseStore(sessions, owner)
-    session = store.response(response_id)
+    session = await store.response(response_id)
     await sessions.cancel(owner, response_id, RESPONSE)
     with suppress(NotFound):  # its items are not stored: nothing is left to keep
         output = (await store.current(session))["output"]
@@ -203,7 +213,7 @@ async def delete_response(sessions: SessionsDep, owner: OwnerDep, response_id: R
 async def cancel_response(sessions: SessionsDep, owner: OwnerDep, response_id: ResponseId) -> dict[str, Any]:
     """Cancel a response, in the background or not. Idempotent: a finished response does not change."""
     store = ResponseStore(sessions, owner)
-    session = store.response(response_id)
+    session = await store.response(response_id)
     await sessions.cancel(owner, response_id, RESPONSE)
     return await store.current(session)
 
@@ -214,7 +224,7 @@ async def list_input_items(
 ) -> dict[str, Any]:
     """List the input of a response: input and output of all earlier responses, then its own input."""
     store = ResponseStore(sessions, owner)
-    return await page.of(store, await store.all_input_items(store.response(response_id)))
+    return await page.of(store, await store.all_input_items(await store.response(response_id)))
 
 
 def _encoded(compacted: dict[str, Any]) -> bytes:

@@ -79,7 +79,7 @@ async def create_read_token(
 async def _find(sessions: Sessions, owner: str, session_id: str) -> Session:
     await sessions.refresh(owner, session_id, is_required=True)
     try:
-        return ResponseStore(sessions, owner).response(session_id)
+        return await ResponseStore(sessions, owner).response(session_id)
     except NotFound:
         return sessions.find(owner, session_id)
 

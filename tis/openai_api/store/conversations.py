@@ -7,6 +7,7 @@ conversation itself.
 It is stored as lines of JSON, the head first and then an entry a line: to append, the entries need not be read.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -131,7 +132,7 @@ class StoredConversation:
     async def read(
         cls, store: ResponseStore, conversation_id: str, param: str = "conversation_id"
     ) -> "StoredConversation":
-        session = store.conversation(conversation_id, param)
+        session = await store.conversation(conversation_id, param)
         version = session.document_version
         return cls(store, session, version, _Pages.of(await store.stored_document(session)))
 
@@ -145,9 +146,9 @@ class StoredConversation:
     def next_item_number(self) -> int:
         return int(self._pages.head["next"])
 
-    def require_no_running_response(self) -> None:
+    async def require_no_running_response(self) -> None:
         """Items cannot be added while a response of the conversation is running."""
-        self._store.require_no_running_response(self._pages.last_entry())
+        await self._store.require_no_running_response(self._pages.last_entry())
 
     def require_unchanged(self) -> None:
         if self._session.document_version != self._version:
@@ -156,19 +157,19 @@ class StoredConversation:
     def require_room_for(self, response_id: str) -> None:
         self._pages.require_room([_entry_of(response_id)])
 
-    def add_response(self, response_id: str) -> None:
+    async def add_response(self, response_id: str) -> None:
         self._pages.append([_entry_of(response_id)])
-        self._save({})
+        await self._save({})
 
-    def add_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
+    async def add_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
         self._pages.add_items(items, attachments, self._store.max_attached_bytes)
-        self._save(attachments)
+        await self._save(attachments)
 
     def require_room_for_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
         _require_bytes(self._pages.num_bytes, [{"item": item} for item in items])
         _with_attached(self._pages.head, attachments, self._store.max_attached_bytes)
 
-    def replace_response(self, response_id: str, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
+    async def replace_response(self, response_id: str, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
         """Puts items in the place of the response that they are of."""
         entries: list[dict[str, Any]] = []
         for entry in self._pages.entries():
@@ -179,23 +180,27 @@ class StoredConversation:
         sizes = {name: len(data) for name, data in attachments.items()}
         self._pages.head["attached"] |= sizes
         self._pages.replace(entries)
-        self._save(attachments)
+        await self._save(attachments)
 
-    def change_metadata(self, metadata: Mapping[str, str]) -> None:
+    async def change_metadata(self, metadata: Mapping[str, str]) -> None:
         self._pages.head["metadata"] = dict(metadata)
-        self._save({})
+        await self._save({})
 
-    def remove(self, item_id: str) -> None:
+    async def remove(self, item_id: str) -> None:
         entries = [entry for entry in self._pages.entries() if entry.get("item", {}).get("id") != item_id]
         for entry in entries:
             if "response" in entry and response_of(item_id) == entry["response"]:
                 entry["without"].append(item_id)
         self._pages.replace(entries)
-        self._save({})
+        await self._save({})
 
-    def _save(self, attachments: Mapping[str, bytes]) -> None:
-        self.require_unchanged()
-        self._session.save_document(self._pages.encoded(), attachments, frozenset(self._pages.head["attached"]))
+    async def _save(self, attachments: Mapping[str, bytes]) -> None:
+        names = frozenset(self._pages.head["attached"])
+        if not await self._session.save_document(
+            self._pages.encoded(), attachments, names, replaced_version=self._version
+        ):
+            raise conversation_locked()
+        self._version += 1
 
 
 async def move_items_to_conversation(
@@ -214,7 +219,7 @@ async def move_items_to_conversation(
             conversation = await StoredConversation.read(store, document["conversation"])
             if is_bounded:
                 conversation.require_room_for_items(items, attached)
-            conversation.replace_response(session.id, items, attached)
+            await conversation.replace_response(session.id, items, attached)
         except SessionConflict:
             continue  # another request changed it while it was read
         except NotFound:
@@ -222,9 +227,12 @@ async def move_items_to_conversation(
         return
 
 
-async def join_conversation(store: ResponseStore, response_id: str, last_event: bytes) -> None:
+async def join_conversation(
+    store: ResponseStore, response_id: str, is_listed: asyncio.Event, last_event: bytes
+) -> None:
     """Before a response of `store: false` ends: its conversation has its items when clients see the end."""
-    session = store.any_response(response_id)
+    await is_listed.wait()
+    session = await store.any_response(response_id)
     assert session
     try:
         output = json.loads(last_event)["response"]["output"]

@@ -23,6 +23,7 @@ MAX_HISTORY_ITEMS = 1000  # responses of a chain, or entries of a conversation
 MAX_HISTORY_BYTES = 16 * 2**20  # of stored text that a new response may follow
 # JSON of this size is parsed in a thread; smaller ones, of a long chain, let others have their turn in between.
 _LARGE_BYTES = 256 * 1024
+_EVENTS_WHILE_QUEUED = 2  # `response.created` and `response.queued`
 Response = dict[str, Any]
 StoredItem = tuple[Item, Session]  # an item, and the session that stores its attachments
 
@@ -48,20 +49,20 @@ class ResponseStore:
     def max_attached_bytes(self) -> int:
         return self._sessions.max_attached_bytes
 
-    def response(self, response_id: str, param: str = "response_id") -> Session:
-        if session := self._find(response_id, RESPONSE):
+    async def response(self, response_id: str, param: str = "response_id") -> Session:
+        if session := await self._find(response_id, RESPONSE):
             return session
         raise NotFound(f"Response with id '{response_id[:80]}' not found.", param=param)
 
-    def any_response(self, response_id: str) -> Session | None:
+    async def any_response(self, response_id: str) -> Session | None:
         """Also one of `store: false`, which does not exist for clients."""
-        return self._find(response_id, RESPONSE, also_unstored=True)
+        return await self._find(response_id, RESPONSE, also_unstored=True)
 
     async def flush(self) -> None:
         await self._sessions.flush()
 
-    def conversation(self, conversation_id: str, param: str = "conversation_id") -> Session:
-        if session := self._find(conversation_id, CONVERSATION):
+    async def conversation(self, conversation_id: str, param: str = "conversation_id") -> Session:
+        if session := await self._find(conversation_id, CONVERSATION):
             return session
         raise NotFound(f"Conversation with id '{conversation_id[:80]}' not found.", param=param)
 
@@ -69,7 +70,10 @@ class ResponseStore:
         """The response object in its current state."""
         turn = session.latest
         if turn.is_running:
-            return await self._read(turn.summary)
+            response = await self._read(turn.summary)
+            if session.is_followed and session.recording.next_index - turn.first_index > _EVENTS_WHILE_QUEUED:
+                response["status"] = "in_progress"  # else as it was when the other server began it
+            return response
         assert turn.last_index is not None
         if turn.last_index <= session.recording.last_visible:
             data = (await session.recording.event(turn.last_index)).data
@@ -106,7 +110,7 @@ class ResponseStore:
         while next_id is not None:
             if len(chain) > MAX_HISTORY_ITEMS:
                 raise history_too_long("previous_response_id")
-            session = self._find(next_id, RESPONSE)
+            session = await self._find(next_id, RESPONSE)
             if session is None:
                 raise previous_response_not_found(next_id)
             if session.is_running:
@@ -149,16 +153,16 @@ class ResponseStore:
                 items.append((entry["item"], conversation))
             elif entry["response"] == until:
                 break
-            elif session := self._find(entry["response"], RESPONSE):
+            elif session := await self._find(entry["response"], RESPONSE):
                 own = await self.resolve_references((await self.document(session))["items"], session)
                 output = [] if session.is_running else await self._output(session)
                 items += [found for found in (*own, *output) if found[0]["id"] not in entry["without"]]
         return items
 
-    def require_no_running_response(self, entries: Sequence[dict[str, Any]]) -> None:
+    async def require_no_running_response(self, entries: Sequence[dict[str, Any]]) -> None:
         """Raises SessionConflict while a response of the conversation is running."""
         for entry in entries[-1:]:
-            session = self.any_response(entry["response"]) if "response" in entry else None
+            session = await self.any_response(entry["response"]) if "response" in entry else None
             if session and session.is_running:
                 raise conversation_locked()
 
@@ -176,7 +180,7 @@ class ResponseStore:
     async def resolve_reference(self, item: Item, param: str) -> StoredItem:
         """The item that an `item_reference` names."""
         response_id = response_of(item["id"])
-        if response_id and (session := self._find(response_id, RESPONSE)):
+        if response_id and (session := await self._find(response_id, RESPONSE)):
             if found := (await self._own_items_by_id(session)).get(item["id"]):
                 return found
         raise NotFound(f"Item with id '{item['id'][:80]}' not found.", param=param)
@@ -208,7 +212,7 @@ class ResponseStore:
         return attached
 
     async def _conversation_items_before(self, conversation_id: str, response_id: str) -> list[StoredItem]:
-        conversation = self._find(conversation_id, CONVERSATION)
+        conversation = await self._find(conversation_id, CONVERSATION)
         return await self.conversation_items(conversation, until=response_id) if conversation else []
 
     async def _output(self, session: Session) -> list[StoredItem]:
@@ -240,7 +244,9 @@ class ResponseStore:
             await asyncio.sleep(0)
         return _parsed(data)
 
-    def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
+    async def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
+        if session_id not in self._documents:  # a response that was read does not change
+            await self._sessions.refresh(self.owner, session_id, is_required=True)
         try:
             session = self._sessions.find(self.owner, session_id, kind)
         except (SessionNotFound, SessionExpired):

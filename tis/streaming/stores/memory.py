@@ -60,8 +60,10 @@ class MemoryStore:
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
 
-    def save_document(self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int) -> None:
-        pass
+    async def save_document(
+        self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int, replaced_version: int = 0
+    ) -> bool:
+        return True
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
         return None

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tis.streaming.errors import StoreUnavailable
 from tis.streaming.stores import redis_changes
 from tis.streaming.stores.clock import seconds_since_boot
 from tis.streaming.stores.redis_changes import SessionChange
@@ -21,7 +22,7 @@ from tis.streaming.stores.redis_keys import digest_of, held_by, keys_of
 from tis.streaming.stores.redis_reader import RedisReader
 from tis.streaming.stores.redis_records import session_of
 from tis.streaming.stores.redis_replica import RedisReplica, order_to
-from tis.streaming.stores.redis_scripts import CANCEL, TOUCH
+from tis.streaming.stores.redis_scripts import CANCEL, TOUCH, WRITE
 from tis.streaming.stores.redis_writer import RedisWriter
 from tis.streaming.stores.shared_store import Watcher
 from tis.streaming.stores.store import (
@@ -80,7 +81,7 @@ class RedisStore:
             on_fault=lambda error: self._writer.fail(fault_label(error), str(error)),
         )
         self._reader = RedisReader(self._clients, lambda: self._replica.is_reached, limits.wait_seconds)
-        self._touch, self._cancel = RedisScript(TOUCH), RedisScript(CANCEL)
+        self._touch, self._cancel, self._write = RedisScript(TOUCH), RedisScript(CANCEL), RedisScript(WRITE)
         self._writer = RedisWriter(
             self._clients.commands,
             held_by(self._replica.id),
@@ -196,9 +197,17 @@ class RedisStore:
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         return await self._reader.events(key, after, limit, self.durability)
 
-    def save_document(self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int) -> None:
-        if held := self._held.get(key):
-            self._writer.put(redis_changes.document(key, held.claim, turn, max_attached_bytes))
+    async def save_document(
+        self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int, replaced_version: int = 0
+    ) -> bool:
+        await self._stored_so_far(key)
+        mark = self._replica.new_claim()
+        change = redis_changes.document(key, mark, turn, max_attached_bytes, replaced_version)
+        with self._reader.reaching():
+            verdict, _ = await self._write.run(
+                self._clients.commands, keys_of(digest_of(key)).all(), change.arguments()
+            )
+        return bool(verdict == b"ok")
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
         return await self._reader.document(key, number, self.durability)
@@ -247,6 +256,14 @@ class RedisStore:
         if claim := self._claims.get(key):
             name, order = order_to(claim, "hear", digest_of(key))
             self._writer.note(lambda pipeline: pipeline.xadd(name, order, maxlen=4096, approximate=True))
+
+    async def _stored_so_far(self, key: SessionKey) -> None:
+        """What a document names must be found as soon as the document is."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._timeouts.answer_seconds):
+                await self.flush()
+        if self.durability == "degraded" or key in self._writer.queue:
+            raise StoreUnavailable("The store of sessions does not take changes now. Retry later.", retry_after=5)
 
     def _hold(self, session: SessionRecord, turn: TurnRecord) -> tuple[HeldSession, str]:
         key = session.key

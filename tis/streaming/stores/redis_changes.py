@@ -8,7 +8,7 @@ from typing import Literal
 from tis.streaming.stores.redis_records import Fields, session_fields, turn_field, turn_value
 from tis.streaming.stores.store import Committed, Event, SessionKey, SessionRecord, TurnRecord
 
-Mode = Literal["begin", "write", "restore", "forget"]
+Mode = Literal["begin", "write", "restore", "forget", "replace"]
 Argument = str | bytes | int | float
 Acks = dict[Committed, int]  # the index to acknowledge
 _CHANGE_BYTES = 1000
@@ -21,7 +21,7 @@ class SessionChange:
     key: SessionKey
     claim: str
     mode: Mode = "write"
-    expected_claim: str = ""  # only to begin: of the holder before
+    expected: str = ""  # to begin: the claim of the holder before; to replace a document: its version
     first_index: int = 0  # of the events; without some, the index that Redis must have reached
     events: list[Event] = field(default_factory=list)
     fields: Fields = field(default_factory=dict)
@@ -37,6 +37,7 @@ class SessionChange:
     is_news: bool = False  # what those who follow the session do not see in its events
     starts: bool | None = None  # whether a turn runs afterwards; None: as before
     acks: Acks = field(default_factory=dict)
+    number: int = 0  # in the order of the calls
     is_sent: bool = False  # perhaps Redis has it
     queued_at: float = field(default_factory=time.monotonic)
 
@@ -59,7 +60,7 @@ class SessionChange:
     def arguments(self) -> list[Argument]:
         """As the script `WRITE` takes them."""
         end = self.first_index + len(self.events)
-        out: list[Argument] = [self.mode, self.claim, self.expected_claim, self.first_index, end]
+        out: list[Argument] = [self.mode, self.claim, self.expected, self.first_index, end]
         for event in self.events:
             out += (event.data, event.resume_state)
         out.append(len(self.fields))
@@ -107,8 +108,13 @@ def end(key: SessionKey, claim: str, turn: TurnRecord, next_index: int, ttl_ms: 
     return change
 
 
-def document(key: SessionKey, claim: str, turn: TurnRecord, max_attached_bytes: int) -> SessionChange:
-    change = SessionChange(key, claim, attachment_names=turn.attachment_names, max_attached_bytes=max_attached_bytes)
+def document(
+    key: SessionKey, mark: str, turn: TurnRecord, max_attached_bytes: int, replaced_version: int
+) -> SessionChange:
+    """Whoever has the session: the version decides. `mark`: of this change, by which Redis knows it again."""
+    change = SessionChange(key, mark, "replace", str(replaced_version))
+    change.attachment_names, change.max_attached_bytes = turn.attachment_names, max_attached_bytes
+    change.fields = {"doc": b"%d" % (replaced_version + 1), "docby": mark.encode()}
     change.documents[turn.number] = turn.document
     change.attachments = {name: (turn.number, data) for name, data in turn.attachments.items()}
     return change
@@ -124,7 +130,7 @@ def restore(session: SessionRecord, events: Iterable[Event], claim: str, ttl_sec
     """Everything that memory has of it, for a Redis that has lost it, or a part."""
     found = list(events)
     change = SessionChange(session.key, claim, "restore", "", session.next_index - len(found), found)
-    change.fields = session_fields(session, ttl_seconds)
+    change.fields = session_fields(session, ttl_seconds) | {"doc": b"%d" % session.document_version}
     for turn in session.turns:
         _set_turn(change, turn)
         change.attachments |= {name: (turn.number, data) for name, data in turn.attachments.items()}

@@ -16,6 +16,7 @@ class ChangeQueue:
         self._max_bytes = max_bytes
         self._queues: dict[SessionKey, deque[SessionChange]] = {}
         self._num_bytes = 0
+        self.num_put = 0
         # Sessions whose changes are no longer here, with what waits for them: they are written anew from memory.
         self._incomplete: dict[SessionKey, Acks] = {}
 
@@ -33,6 +34,10 @@ class ChangeQueue:
     def oldest_queued_at(self) -> float | None:
         return min((queue[0].queued_at for queue in self._queues.values()), default=None)
 
+    def has_any_of(self, num_put: int) -> bool:
+        """Some of the first so many changes still wait, in whatever form."""
+        return bool(self._incomplete) or any(queue[0].number <= num_put for queue in self._queues.values())
+
     def put(self, change: SessionChange) -> bool:
         """Returns False if too much waits: then nothing does, and all of these sessions are incomplete."""
         if change.mode == "forget":
@@ -40,6 +45,8 @@ class ChangeQueue:
         elif change.key in self._incomplete:
             self._incomplete[change.key] |= change.acks
             return True
+        self.num_put += 1
+        change.number = self.num_put
         self._queues.setdefault(change.key, deque()).append(change)
         return self._grow(change.num_bytes)
 

@@ -60,6 +60,7 @@ def session_of(fields: Mapping[bytes, bytes]) -> SessionRecord | None:
         ttl_seconds=_float(fields[b"own_ttl"]),
         grace_seconds=_float(fields[b"grace"]),
         is_cut=b"cut" in fields,
+        document_version=int(fields.get(b"doc", 0)),
         born=fields[b"born"].decode(),
     )
     numbers = sorted(int(name[1:]) for name in fields if name[:1] == b"t" and name[1:].isdigit())

@@ -12,9 +12,14 @@ local function take() at = at + 1; return ARGV[at] end
 local function taken(n) local all = {}; for i = 1, n do all[i] = take() end; return all end
 local meta, events, news, request, documents, attachments, attached = unpack(KEYS)
 local mode, claim, expected = take(), take(), take()
-local found = redis.call('HMGET', meta, 'claim', 'gone', 'next', 'run')
+local found = redis.call('HMGET', meta, 'claim', 'gone', 'next', 'run', 'doc', 'docby', 'ttl')
 local held, gone, exists = found[1], found[2], found[1] and not found[2]
-if mode == 'begin' and held ~= claim then
+if mode == 'replace' then
+  if not exists then return {'lost', ''} end
+  if found[6] == claim then return {'ok', ''} end
+  if (found[5] or '0') ~= expected then return {'fenced', held} end
+  claim = held
+elseif mode == 'begin' and held ~= claim then
   if exists and (held ~= expected or found[4] == '1') then return {'fenced', held} end
   if not exists and expected ~= '' then return {'lost', ''} end
   if gone then redis.call('DEL', meta) end
@@ -70,6 +75,7 @@ for _, one in ipairs(own) do
 end
 if oldest >= 0 then redis.call('XTRIM', events, 'MINID', '0-' .. (oldest + 1)) end
 local ttl = tonumber(take())
+if mode == 'replace' and found[4] ~= '1' then ttl = tonumber(found[7]) end
 if ttl > 0 then for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ttl) end end
 if ttl == 0 then for _, key in ipairs(KEYS) do redis.call('PERSIST', key) end end
 if take() == 'news' then

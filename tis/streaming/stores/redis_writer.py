@@ -60,7 +60,7 @@ class RedisWriter:
         self._changed = asyncio.Event()
         self._progress = asyncio.Event()  # the queue has become shorter, or the store degraded
         self._is_stopping = False
-        self._is_writing = False
+        self._rounds_begun = self._rounds_ended = 0
 
     def put(self, change: SessionChange) -> None:
         self._check_room(self.queue.put(change))
@@ -74,10 +74,14 @@ class RedisWriter:
 
     @property
     def is_idle(self) -> bool:
-        return self.queue.is_empty and not self._notes and not self._is_writing
+        return self.queue.is_empty and not self._notes
 
     async def flush(self) -> None:
-        while not (self.is_idle or self.durability == "degraded" or self._is_stopping):
+        """What comes after the call is not waited for: other sessions may never let the queue be empty."""
+        num_put, rounds = self.queue.num_put, self._rounds_begun + bool(self._notes)
+        while self.queue.has_any_of(num_put) or self._rounds_ended < rounds:
+            if self.durability == "degraded" or self._is_stopping:
+                return
             self._progress.clear()
             await self._progress.wait()
 
@@ -103,19 +107,19 @@ class RedisWriter:
                 self._changed.clear()
                 await self._changed.wait()
                 continue
-            self._is_writing = True
+            self._rounds_begun += 1
             try:
                 await self._write_some()
             except FAULTS as error:
-                self._is_writing = False
+                self._rounds_ended = self._rounds_begun
                 self.fail(fault_label(error), str(error) or type(error).__name__)
                 await asyncio.sleep(self._retry_seconds)
             except Exception as error:  # whoever waits for a commit must not wait for ever
-                self._is_writing = False
+                self._rounds_ended = self._rounds_begun
                 log_exception("the writer of sessions failed", error, "-")
                 self.fail("unexpected", type(error).__name__)
                 await asyncio.sleep(self._retry_seconds)
-            self._is_writing = False
+            self._rounds_ended = self._rounds_begun
             self._progress.set()
 
     async def _write_some(self) -> None:

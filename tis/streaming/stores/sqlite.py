@@ -195,7 +195,9 @@ class SqliteStore:
             raise gap
         return [event for index, event in enumerate(events, after + 1) if event.index == index]
 
-    def save_document(self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int) -> None:
+    async def save_document(
+        self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int, replaced_version: int = 0
+    ) -> bool:
         if (number := self._numbers.get(key)) is not None:
             self._room.save_document(number, turn)
             statements = [sqlite_rows.update_size(number, self._room.num_bytes(number))]
@@ -210,6 +212,7 @@ class SqliteStore:
                     leaves_rows=True,  # of the document before
                 )
             )
+        return True
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
         session = self._numbers.get(key)

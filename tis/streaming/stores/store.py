@@ -64,6 +64,8 @@ class SessionRecord:
     ttl_seconds: float | None = None  # None: as `SessionLimits` says
     grace_seconds: float | None = None  # None: as `SessionLimits` says; inf: it needs no listener
     is_cut: bool = False  # an earlier process showed events behind `next_index` that were never stored
+    # How often a shared store has replaced the document of the latest turn.
+    document_version: int = field(default=0, compare=False)
     born: str = field(default="", compare=False)  # in a shared store: tells it from an earlier one of the same name
 
     @property
@@ -146,8 +148,14 @@ class Store(Protocol):
         """
         ...
 
-    def save_document(self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int) -> None:
-        """Replaces the turn's document and its attachments; deletes attachments that the document does not name."""
+    async def save_document(
+        self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int, replaced_version: int = 0
+    ) -> bool:
+        """Replaces the turn's document and its attachments; deletes attachments that the document does not name.
+
+        Only a shared store looks at `replaced_version`: it returns False, and has changed nothing, if it has another
+        version or none. It returns when it has the new one, or raises `StoreUnavailable`. Others return at once.
+        """
         ...
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
