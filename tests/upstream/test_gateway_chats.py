@@ -122,6 +122,8 @@ def test_what_the_kind_lacks_is_refused_by_name(echo_server: Served, tmp_path: P
             answer = client.post(CHAT, json={"messages": messages, name: value})
             assert answer.status_code == 400, name
             assert answer.json()["error"]["param"] == name
+        counted = client.post(f"{CHAT}/input_tokens", json=said("Halo")).json()
+        assert counted["is_estimate"] and counted["input_tokens"] > 4
         assert client.post(CHAT, json=said("Halo", top_p=0.5, stop="o")).json()["choices"][0]["message"]["content"] == (
             "Hal"
         )

@@ -49,7 +49,7 @@ SCRIPTS: dict[str, tuple[list[object], int, str]] = {
     "an endless event": ([HEAD, for_ever(b"data: " + b"a" * 65_536 + b"\n")], 502, "event of more than"),
     "endless headers": ([b"HTTP/1.1 200 OK\r\n", for_ever(b"X-A: " + b"a" * 8192 + b"\r\n")], 502, "speak HTTP"),
     "no HTTP": ([b"SSH-2.0-OpenSSH_9.9\r\n"], 502, "speak HTTP"),
-    "nothing at all": ([silence], 504, "did not answer within"),
+    "nothing at all": ([silence], 504, "sent nothing for"),
     "a head and nothing": ([HEAD, silence], 504, "sent nothing for"),
     "comments for ever": ([HEAD, beats], 504, "sent nothing for"),
     "a close before the head": ([], 502, "closed the connection"),

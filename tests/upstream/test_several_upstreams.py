@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,26 @@ def test_an_answer_goes_on_when_its_upstream_dies(how: signal.Signals, tmp_path:
             f'tis_upstream_up{{model_name="far",upstream="{n}"}} {float(one is other)}' for n, one in enumerate(both)
         ]
         assert [line for line in ups if line in page] == ups
+
+
+def test_an_upstream_that_hangs_before_its_first_word_is_given_up(tmp_path: Path) -> None:
+    seconds = {**SECONDS, "connect": 1}
+    with upstreams("echo", "echo") as both:
+        with front_of(tmp_path, both, upstream_seconds=seconds, upstream_kind="openai") as client:
+            assert client.post(CHAT, json=said("Halo")).status_code == 200
+            os.kill(both[0].popen.pid, signal.SIGSTOP)
+            with ThreadPoolExecutor() as pool:  # at once, so that both are asked
+                answers = list(pool.map(lambda text: client.post(CHAT, json=said(text)), ["one", "two", "three"]))
+    assert [one.json()["choices"][0]["message"]["content"] for one in answers] == ["one", "two", "three"]
+
+
+def test_an_answer_that_is_cancelled_at_once_has_an_end(tmp_path: Path) -> None:
+    with upstreams(SLOW) as one, front_of(tmp_path, one, limits={"max_batch_size": 1}) as client:
+        for number in range(5):
+            with client.stream("POST", CHAT, json=said(LONG, session_id=f"c-{number}", stream=True)):
+                assert client.post(f"/v1/cancel/c-{number}").status_code == 200
+            assert blocks_of(client.get(f"/v1/stream/c-{number}").text)[-1].data == "[DONE]"
+        assert client.post(CHAT, json=said("Halo")).json()["choices"][0]["message"]["content"] == "Halo"
 
 
 def test_before_the_first_token_another_one_is_asked(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import json
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 import httpcore2
@@ -69,33 +69,27 @@ class UpstreamHttp:
     async def events(self, path: str, body: Mapping[str, Any], watch: StreamWatch) -> AsyncGenerator[bytes, None]:
         """The data of the events of an answer, as they come. To close it closes the connection, which aborts it."""
         lines, num_bytes, seconds = EventLines(), 0, self._seconds.first_token
-        async with self._response("POST", self._path + path, await _written(body), seconds) as response:
+        async with AsyncExitStack() as stack:
+            written = await _written(body)
+            async with _noticing_silence(watch, seconds):
+                response = await stack.enter_async_context(self._response("POST", self._path + path, written, seconds))
             _require_type(response, b"text/event-stream")
             watch.session_id = _header(response, b"x-session-id").decode("latin-1")[:128]
-            async with aclosing(_body_of(response)) as received:
-                while True:
-                    events: list[bytes] = []
-                    try:
-                        # Comments and bytes of an event that does not end are no signs of life.
-                        async with watch.waiting(seconds):
-                            while not events:
-                                chunk = await anext(received, None)
-                                if chunk is None:
-                                    break
-                                num_bytes += len(chunk)
-                                events = lines.feed(chunk)
-                    except TimeoutError:
-                        why = "does not answer any more" if watch.is_given_up else f"sent nothing for {seconds:g} s"
-                        raise too_slow(why) from None
-                    except EventTooLong as too_long:
-                        raise failed(f"sent {too_long}") from None
-                    if num_bytes > MAX_ANSWER_BYTES:
-                        raise failed(f"sent more than {MAX_ANSWER_BYTES // 2**20} MiB")
-                    for event in events or lines.rest():
-                        yield event
-                    if not events:
-                        return
-                    seconds = self._seconds.next_token
+            received = await stack.enter_async_context(aclosing(_body_of(response)))
+            while True:
+                events: list[bytes] = []
+                # Comments and bytes of an event that does not end are no signs of life.
+                async with _noticing_silence(watch, seconds):
+                    while not events and (chunk := await anext(received, None)) is not None:
+                        num_bytes += len(chunk)
+                        events = lines.feed(chunk)
+                if num_bytes > MAX_ANSWER_BYTES:
+                    raise failed(f"sent more than {MAX_ANSWER_BYTES // 2**20} MiB")
+                for event in events or lines.rest():
+                    yield event
+                if not events:
+                    return
+                seconds = self._seconds.next_token
 
     async def get(self, path: str, seconds: float) -> Any:
         return await self._json("GET", self._path + path, b"", seconds)
@@ -161,6 +155,17 @@ class UpstreamHttp:
         except (TimeoutError, UpstreamFault):
             said = b""
         return fault_of_status(response.status, said, _header(response, b"retry-after").decode("latin-1"), self._key)
+
+
+@asynccontextmanager
+async def _noticing_silence(watch: StreamWatch, seconds: float) -> AsyncIterator[None]:
+    try:
+        async with watch.waiting(seconds):
+            yield
+    except TimeoutError:
+        raise too_slow("does not answer any more" if watch.is_given_up else f"sent nothing for {seconds:g} s") from None
+    except EventTooLong as too_long:
+        raise failed(f"sent {too_long}") from None
 
 
 async def _written(body: Mapping[str, Any]) -> bytes:

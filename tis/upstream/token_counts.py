@@ -11,7 +11,7 @@ from tis.upstream.upstream_model import UpstreamModel
 
 TOKENS_PER_PICTURE = 512  # of an estimate: a picture of 700 x 700 pixels
 _BYTES_PER_TOKEN = 4  # of an estimate
-_MAX_SECONDS = 10.0
+_MAX_SECONDS = 5.0
 _NAMES = (
     *("model", "messages", "prompt", "tools", "chat_template_kwargs"),
     *("add_generation_prompt", "continue_final_message", "add_special_tokens"),

@@ -80,13 +80,15 @@ class UpstreamModel:
     def cancel(self, request: QueuedRequest) -> None:
         assert isinstance(request, _REQUESTS)
         if task := self._running.get(request):
-            task.cancel()
+            # A task that is cancelled before its first step would never run, and nobody would get the end.
+            asyncio.get_running_loop().call_soon(task.cancel)
         elif request in self._queue:
             self._queue.remove(request)
             deliver(request.cancel_completions())
 
     async def close(self) -> None:
         tasks = list(self._running.values())
+        await asyncio.sleep(0)  # those that have just begun take their first step
         for request in self._queue.clear():
             request.receive(_closing(), time.monotonic())
         for task in tasks:

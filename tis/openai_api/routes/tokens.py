@@ -81,4 +81,6 @@ async def count_chat_tokens(
     model_id = served_model(services.engine, body.model, options.strict_model)
     counting = prepared_to_count(body, services, model_id, ticket_of(request), is_large=is_large_body(request))
     prepared = await race_draining(services.engine.until_draining(), counting)
-    return {"object": "response.input_tokens", "input_tokens": prepared.num_prompt_tokens}
+    is_estimate = bool(prepared.upstream and prepared.upstream.is_estimate)
+    counted = {"object": "response.input_tokens", "input_tokens": prepared.num_prompt_tokens}
+    return {**counted, "is_estimate": True} if is_estimate else counted
