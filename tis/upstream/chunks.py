@@ -161,9 +161,10 @@ class ChunkReader:
         prompt, made = _count(given.get("prompt_tokens")), _count(given.get("completion_tokens"))
         if prompt is None or made is None:
             return
+        # It is counted against the limits of a key: what is more than was asked for uses up nobody's day.
         self.usage = ReportedUsage(
             prompt,
-            made,
+            min(made, self._max_pieces * len(self._choices)),
             _detail(given, "prompt_tokens_details", "cached_tokens"),
             _detail(given, "completion_tokens_details", "reasoning_tokens"),
         )
