@@ -75,6 +75,7 @@ SCRIPTS: dict[str, tuple[list[object], int, str]] = {
         502,
         "log probabilities",
     ),
+    "tokens longer than any": ([HEAD, chunk({"content": "a" * 100_000})], 502, "more than was asked for"),
     "more tokens than asked for": ([HEAD, for_ever(HELLO)], 502, "more than was asked for"),
     "a redirect": ([status(b"302 Found", b"", b"Location: http://127.0.0.1:1/")], 502, "redirect"),
     "a page": ([b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"], 502, "text/event-stream"),

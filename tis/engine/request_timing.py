@@ -47,7 +47,9 @@ class RequestTiming:
             PROMPT_TOKENS.add(num_prompt_tokens, model_name)
 
     def more_of_prompt(self, num_tokens: int) -> None:
-        """It was submitted with an estimate, which was too low."""
+        """It was submitted with an estimate, which was too low by so many."""
+        if not num_tokens:
+            return
         self._times.num_prompt_tokens += num_tokens
         self._facts.prompt_tokens += num_tokens
         PROMPT_TOKENS.add(num_tokens, self.model_name)
