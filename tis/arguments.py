@@ -390,7 +390,10 @@ def _redis_store_of(settings: Settings) -> Store:
             timeouts=RedisTimeouts(lease_seconds=settings.session_lease_seconds),
         )
     except ValueError:
-        raise SettingsError("REDIS_URL cannot be read: redis://HOST:6379/0 is one that can.") from None
+        raise SettingsError(
+            "REDIS_URL cannot be read: redis://HOST:6379/0 is one that can. "
+            "/ ? # and @ of a password are written %2F %3F %23 and %40."
+        ) from None
 
 
 def session_limits_of(settings: Settings) -> SessionLimits:

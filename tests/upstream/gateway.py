@@ -44,11 +44,11 @@ _MODELS = b'{"object": "list", "data": [{"id": "far", "max_model_len": 4096}]}'
 class ScriptedUpstream:
     """Lists one model, and answers each chat with what the script sends; then it closes the connection."""
 
-    def __init__(self, script: Callable[[Send], None]) -> None:
+    def __init__(self, script: Callable[[Send], None], models: Callable[[Send], None]) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[str] = []
         self.num_closed = 0  # connections that its client closed while the script wrote
-        self._script = script
+        self._script, self._models = script, models
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/v1"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -69,10 +69,7 @@ class ScriptedUpstream:
         with connection, connection.makefile("rb") as received:
             head = b"".join(iter(lambda: received.readline(), b"\r\n")).decode()
             if not head.startswith("POST"):
-                connection.sendall(
-                    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
-                    b"Content-Length: %d\r\n\r\n%b" % (len(_MODELS), _MODELS)
-                )
+                self._send(self._models, connection)
                 return
             if "/tokenize" in head.splitlines()[0]:
                 connection.sendall(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
@@ -80,14 +77,24 @@ class ScriptedUpstream:
             [length] = [line.split(":")[1] for line in head.splitlines() if line.lower().startswith("content-length")]
             self.bodies.append(json.loads(received.read(int(length))))
             self.headers.append(head)
-            try:
-                self._script(connection.sendall)
-            except OSError:
-                self.num_closed += 1
+            self._send(self._script, connection)
+
+    def _send(self, script: Callable[[Send], None], connection: socket.socket) -> None:
+        try:
+            script(connection.sendall)
+        except OSError:
+            self.num_closed += 1
+
+
+def list_models(send: Send) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    send(head + b"Content-Length: %d\r\n\r\n%b" % (len(_MODELS), _MODELS))
 
 
 @contextmanager
-def scripted(*sent: bytes | Callable[[Send], None]) -> Iterator[ScriptedUpstream]:
+def scripted(
+    *sent: bytes | Callable[[Send], None], models: Callable[[Send], None] = list_models
+) -> Iterator[ScriptedUpstream]:
     def script(send: Send) -> None:
         for one in sent:
             if isinstance(one, bytes):
@@ -95,7 +102,7 @@ def scripted(*sent: bytes | Callable[[Send], None]) -> Iterator[ScriptedUpstream
             else:
                 one(send)
 
-    upstream = ScriptedUpstream(script)
+    upstream = ScriptedUpstream(script, models)
     try:
         yield upstream
     finally:

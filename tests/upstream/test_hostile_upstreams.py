@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.http.keys import bearer, entry, write_key_file
 from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import blocks_of, text_of
 from tests.serving import free_port
+from tests.test_status import until
 from tests.upstream.gateway import DONE, HEAD, Send, chunk, client_of, event, gateway, scripted
+from tis.upstream.errors import UpstreamFault
+from tis.upstream.hearing import _value
+from tis.upstream.vectors import _number
 
 QUICK = {"connect": 1, "first_token": 1, "next_token": 1, "answer": 4, "probe": 0.2}
 HELLO = chunk({"content": "Halo"})
@@ -70,6 +75,7 @@ SCRIPTS: dict[str, tuple[list[object], int, str]] = {
         502,
         "log probabilities",
     ),
+    "tokens longer than any": ([HEAD, chunk({"content": "a" * 100_000})], 502, "more than was asked for"),
     "more tokens than asked for": ([HEAD, for_ever(HELLO)], 502, "more than was asked for"),
     "a redirect": ([status(b"302 Found", b"", b"Location: http://127.0.0.1:1/")], 502, "redirect"),
     "a page": ([b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"], 502, "text/event-stream"),
@@ -181,3 +187,69 @@ def test_calls_of_other_shapes_become_calls(tmp_path: Path) -> None:
         {"name": "now", "arguments": '{"a": 1}'}
     ] * 2
     assert len({one["id"] for one in choice["message"]["tool_calls"]}) == 2
+
+
+def test_more_tokens_than_were_asked_for_are_not_counted(tmp_path: Path) -> None:
+    """Else one wrong number would use up the tokens of a key for the day."""
+    usage = event({"choices": [], "usage": {"prompt_tokens": 10**12, "completion_tokens": 10**12}})
+    keys = write_key_file(tmp_path / "keys.json", entry("shop", "sk-shop"))
+    with (
+        scripted(HEAD, HELLO, chunk(finish="stop"), usage, DONE) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="openai", settings={"api_keys_file": str(keys)}) as server,
+        client_of(server) as client,
+    ):
+        made = client.post(CHAT, json=said("Halo", max_tokens=20), headers=bearer("sk-shop")).json()["usage"]
+        used = client.get("/v1/usage", headers=bearer("sk-shop")).json()
+    assert 20 <= made["completion_tokens"] < 100 and used["completion_tokens"] == made["completion_tokens"]
+    assert used["prompt_tokens"] < 10_000
+
+
+def test_a_prompt_of_more_tokens_than_were_estimated_counts_with_all(tmp_path: Path) -> None:
+    usage = event({"choices": [], "usage": {"prompt_tokens": 50, "completion_tokens": 1}})
+    keys = write_key_file(tmp_path / "keys.json", entry("shop", "sk-shop"))
+    with (
+        scripted(HEAD, HELLO, chunk(finish="stop"), usage, DONE) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="openai", settings={"api_keys_file": str(keys)}) as server,
+        client_of(server) as client,
+    ):
+        assert client.post(CHAT, json=said("Halo"), headers=bearer("sk-shop")).status_code == 200
+        used = client.get("/v1/usage", headers=bearer("sk-shop")).json()
+    assert (used["prompt_tokens"], used["completion_tokens"]) == (50, 1)
+
+
+def test_a_key_does_not_come_back_in_any_part_of_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAR_KEY", "topsecretword")
+    said_back = b'{"error": {"message": "no topsecretword", "param": "a.topsecretword", "code": "topsecretword"}}'
+    with (
+        scripted(status(b"400 No", said_back)) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="openai", upstream_key_env="FAR_KEY") as server,
+        client_of(server) as client,
+    ):
+        answer = client.post(CHAT, json=said("Halo"))
+    assert answer.status_code == 400 and "topsecretword" not in answer.text, answer.text
+
+
+def test_a_list_of_models_without_an_end_is_not_read(tmp_path: Path) -> None:
+    num_sent: list[int] = []
+
+    def models_for_ever(send: Send) -> None:
+        send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+        while True:
+            send(b" " * 2**20)
+            num_sent.append(1)
+
+    with (
+        scripted(HEAD, HELLO, *END, models=models_for_ever) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="openai", upstream_seconds=QUICK) as server,
+        client_of(server),
+    ):
+        until(lambda: upstream.num_closed > 0)
+        [engine] = [server.app.state.engine]
+        until(lambda: not engine.statuses[0].upstreams[0])
+    assert len(num_sent) / upstream.num_closed < 32
+
+
+def test_a_number_too_large_for_a_float_is_none() -> None:
+    with pytest.raises(UpstreamFault, match="no number"):
+        _number(10**400)
+    assert _value(10**400, 0.5) == 0.5

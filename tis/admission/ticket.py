@@ -146,6 +146,11 @@ class Ticket:
         """From here on its tokens are those of this caller."""
         self._meter = meter
 
+    def count_prompt(self, num_tokens: int) -> None:
+        """What the prompt has beyond what it was queued with, which was an estimate."""
+        if self._meter:
+            self._meter.count_tokens(prompt=num_tokens)
+
     def count_generated(self, num_tokens: int) -> None:
         if self._meter:
             self._meter.count_tokens(generated=num_tokens)

@@ -46,6 +46,16 @@ class RequestTiming:
         if not self._is_continued and num_prompt_tokens:
             PROMPT_TOKENS.add(num_prompt_tokens, model_name)
 
+    def more_of_prompt(self, num_tokens: int) -> None:
+        """It was submitted with an estimate, which was too low by so many."""
+        if not num_tokens:
+            return
+        self._times.num_prompt_tokens += num_tokens
+        self._facts.prompt_tokens += num_tokens
+        PROMPT_TOKENS.add(num_tokens, self.model_name)
+        if self._ticket:
+            self._ticket.count_prompt(num_tokens)
+
     def tokens(self, count: int, now: float, num_cached: int) -> None:
         """Called with all tokens of a step, once for each choice; `now` is one time for the whole step."""
         GENERATION_TOKENS.add(count, self.model_name)

@@ -4,6 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+_MAX_TOKENS_OF_ESTIMATED = 4
+_MAX_TEMPLATE_TOKENS = 4096
+
+
+def beyond_estimate(estimate: int, num_counted: int) -> int:
+    """Tokens of a prompt that its engine has counted at the end. A token has at least a byte, whatever it says."""
+    return max(0, min(num_counted, _MAX_TOKENS_OF_ESTIMATED * estimate + _MAX_TEMPLATE_TOKENS) - estimate)
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCall:

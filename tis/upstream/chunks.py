@@ -14,6 +14,7 @@ _MAX_CALLS = 1024  # of one choice
 _MAX_LOGPROBS = 64  # alternatives of a token
 _MORE_PIECES = 64  # than tokens that were asked for: ends, roles, what a parser held back
 _MAX_NAME_CHARS = 512
+_MAX_TOKEN_CHARS = 512  # the longest ones are rows of blanks or signs
 _UNLIKELY = -9999.0  # OpenAI's log probability of a token that is very unlikely
 _FINISHES: Mapping[str, FinishReason] = {"length": "length", "max_tokens": "length", "model_length": "length"}
 _BROKEN_OFF = ("abort", "aborted", "error", "cancelled")
@@ -22,6 +23,7 @@ _BROKEN_OFF = ("abort", "aborted", "error", "cancelled")
 class ChoiceState:
     def __init__(self) -> None:
         self.num_pieces = 0
+        self.num_chars = 0
         self.finish: Piece | None = None  # held until the usage is known
         self.skip = ""  # blanks that clients have, and that the upstream may write again
         self.call: int | None = None  # its name of the call that grows
@@ -84,7 +86,8 @@ class ChunkReader:
             if choice.finish:
                 raise failed("went on behind the end of its answer")
             choice.num_pieces += 1
-            if choice.num_pieces > self._max_pieces:
+            choice.num_chars += sum(len(delta.text) for delta in deltas)
+            if choice.num_pieces > self._max_pieces or choice.num_chars > self._max_pieces * _MAX_TOKEN_CHARS:
                 raise failed("sent more than was asked for")
             if [delta.kind for delta in deltas] in ([], ["text"]) and not choice.num_calls:
                 yield Piece(number, "".join(delta.text for delta in deltas), (), logprobs)
@@ -161,9 +164,10 @@ class ChunkReader:
         prompt, made = _count(given.get("prompt_tokens")), _count(given.get("completion_tokens"))
         if prompt is None or made is None:
             return
+        # It is counted against the limits of a key: what is more than was asked for uses up nobody's day.
         self.usage = ReportedUsage(
             prompt,
-            made,
+            min(made, self._max_pieces * len(self._choices)),
             _detail(given, "prompt_tokens_details", "cached_tokens"),
             _detail(given, "completion_tokens_details", "reasoning_tokens"),
         )

@@ -169,11 +169,22 @@ def prompt_blocks(body: Mapping[str, Any]) -> list[bytes]:
 def _beginning(body: Mapping[str, Any], max_chars: int) -> str:
     parts, num_chars = [str(body.get("cache_salt", "")), str(body.get("tools", ""))[:max_chars]], 0
     for message in body.get("messages") or ({"role": "", "content": body.get("prompt", "")},):
-        parts.append(f"{message.get('role')}\n{str(message.get('content'))[:max_chars]}\n")
+        parts.append(f"{message.get('role')}\n{_beginning_of(message.get('content'), max_chars)}\n")
         num_chars += len(parts[-1])
         if num_chars > max_chars:
             break
     return "".join(parts)[:max_chars]
+
+
+def _beginning_of(content: Any, max_chars: int) -> str:
+    """Megabytes are cut before anything is made of them: this runs on the event loop."""
+    if isinstance(content, list):
+        parts = [
+            part.get("text") or part.get("image_url") if isinstance(part, dict) else part
+            for part in content[:max_chars]
+        ]
+        return "\n".join(str(part)[:max_chars] for part in parts)[:max_chars]
+    return str(content)[:max_chars]
 
 
 def _context_length(listed: Any, model: str) -> int | None:

@@ -12,13 +12,16 @@ class EventLines:
     """Only the `data` of events is of interest."""
 
     def __init__(self) -> None:
-        self._unread = b""
+        self._unread = bytearray()  # of the line that has begun: it grows in place, however small the pieces are
         self._data: list[bytes] = []  # of the event that has begun
         self._num_bytes = 0
 
     def feed(self, received: bytes) -> list[bytes]:
         """The data of the events that are complete with this. Raises EventTooLong."""
-        *lines, self._unread = (self._unread + received).split(b"\n")
+        *lines, begun = received.split(b"\n")
+        if lines:
+            lines[0], self._unread = bytes(self._unread + lines[0]), bytearray()
+        self._unread += begun
         if len(self._unread) > _MAX_EVENT_BYTES:
             raise EventTooLong(_TOO_LONG)
         events = []
@@ -31,7 +34,7 @@ class EventLines:
 
     def rest(self) -> list[bytes]:
         """What came without the blank line that ends an event."""
-        self._add(self._unread.rstrip(b"\r"))
+        self._add(bytes(self._unread.rstrip(b"\r")))
         return [self._take()] if self._data else []
 
     def _add(self, line: bytes) -> None:

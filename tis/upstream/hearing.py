@@ -2,8 +2,8 @@
 
 import asyncio
 import io
-import math
 import secrets
+import sys
 import wave
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -109,7 +109,8 @@ def _time(given: Any, seconds: float) -> float:
 
 
 def _value(given: Any, default: float) -> float:
-    return float(given) if type(given) in (int, float) and math.isfinite(given) else default
+    is_number = type(given) in (int, float) and abs(given) <= sys.float_info.max  # whole numbers may be larger
+    return float(given) if is_number else default
 
 
 def _language_code(given: Any) -> str | None:

@@ -18,6 +18,7 @@ from tis.upstream.refusals import fault_of_status
 
 MAX_ANSWER_BYTES = 64 * 2**20  # of all events of one stream, or of one body
 _MAX_ERROR_BYTES = 64 * 2**10
+_MAX_SHORT_BYTES = 4 * 2**20  # of lists of models, and of counts
 _LARGE_BYTES = 256 * 2**10  # more is written and parsed in a thread
 _KEEP_ALIVE_SECONDS = 3.0  # servers close idle connections after 5 s and later
 
@@ -92,18 +93,28 @@ class UpstreamHttp:
                 seconds = self._seconds.next_token
 
     async def get(self, path: str, seconds: float) -> Any:
-        return await self._json("GET", self._path + path, b"", seconds)
+        return await self._json("GET", self._path + path, b"", seconds, max_bytes=_MAX_SHORT_BYTES)
 
-    async def post(self, path: str, body: Mapping[str, Any], seconds: float, *, at_root: bool = False) -> Any:
-        """`at_root`: beside `/v1`, not below it."""
-        prefix = self._path.removesuffix("/v1") if at_root else self._path
-        return await self._json("POST", prefix + path, await _written(body), seconds)
+    async def post(self, path: str, body: Mapping[str, Any], seconds: float) -> Any:
+        return await self._json("POST", self._path + path, await _written(body), seconds)
+
+    async def post_at_root(self, path: str, body: Mapping[str, Any], seconds: float) -> Any:
+        """Beside `/v1`, not below it; the answer is short."""
+        target = self._path.removesuffix("/v1") + path
+        return await self._json("POST", target, await _written(body), seconds, max_bytes=_MAX_SHORT_BYTES)
 
     async def post_form(self, path: str, content_type: str, body: bytes, seconds: float) -> Any:
         return await self._json("POST", self._path + path, body, seconds, content_type)
 
     async def _json(
-        self, method: str, path: str, body: bytes, seconds: float, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        seconds: float,
+        content_type: str = "application/json",
+        *,
+        max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Any:
         try:
             async with (
@@ -111,7 +122,7 @@ class UpstreamHttp:
                 self._response(method, path, body, seconds, content_type) as response,
             ):
                 _require_type(response, b"application/json")
-                whole = await _read(response, MAX_ANSWER_BYTES)
+                whole = await _read(response, max_bytes)
         except TimeoutError:
             raise too_slow(f"did not answer within {seconds:g} s") from None
         try:

@@ -57,16 +57,18 @@ def fault_of_event(said: Any, key: str) -> UpstreamFault:
 def _refused(error: Mapping[str, Any], key: str) -> UpstreamFault:
     said = error.get("message")
     message = said if isinstance(said, str) and said.strip() else "The upstream of this model refuses the request."
-    if key:
-        message = message.replace(key, "***")
-    message = "".join(one if one.isprintable() else " " for one in message)[:_MAX_MESSAGE_CHARS]
+    message = "".join(one if one.isprintable() else " " for one in _without(key, message))[:_MAX_MESSAGE_CHARS]
     code, param = error.get("code"), error.get("param")
     refusal = BadRequest(
         message.encode("utf-8", "replace").decode(),
-        param=param if isinstance(param, str) and len(param) <= 128 and param.isascii() else None,
-        code=code if isinstance(code, str) and _CODE.fullmatch(code) else None,
+        param=_without(key, param) if isinstance(param, str) and len(param) <= 128 and param.isascii() else None,
+        code=code if isinstance(code, str) and _CODE.fullmatch(code) and code != key else None,
     )
     return UpstreamFault(refusal, may_go_elsewhere=False, is_its_fault=False)
+
+
+def _without(key: str, text: str) -> str:
+    return text.replace(key, "***") if key else text
 
 
 def _error_in(body: Any) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ async def count_tokens(model: UpstreamModel, body: Mapping[str, Any]) -> int | N
         return None
     asked = {name: body[name] for name in _NAMES if name in body}
     try:
-        counted = await endpoint.http.post("/tokenize", asked, _MAX_SECONDS, at_root=True)
+        counted = await endpoint.http.post_at_root("/tokenize", asked, _MAX_SECONDS)
     except UpstreamFault as fault:
         if isinstance(fault.error, BadRequest):
             raise fault.error from None

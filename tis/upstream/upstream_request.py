@@ -13,7 +13,7 @@ from tis.engine.prompt_list import NewAnswer
 from tis.engine.request import Delivery
 from tis.engine.request_timing import RequestTiming
 from tis.engine.resumable_request import EmittedTokens
-from tis.engine.upstream_call import UpstreamCall
+from tis.engine.upstream_call import UpstreamCall, beyond_estimate
 from tis.errors import ServiceError
 from tis.observability.model_metrics import FinishedReason
 from tis.observability.request_log import current_request_id
@@ -171,6 +171,8 @@ class UpstreamRequest:
         if piece.usage and (more := piece.usage.num_made - self._num_counted) > 0:
             self._num_counted += more
             self.timing.tokens(more, now, piece.usage.num_cached)
+        if piece.usage and self._call.is_estimate:
+            self.timing.more_of_prompt(beyond_estimate(self.num_prompt_tokens, piece.usage.num_prompt))
         if piece.finish:
             choice.finish = piece.finish
             reason: FinishedReason = "abort" if piece.finish == "cancelled" else piece.finish

@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -99,7 +99,7 @@ def _vector(given: Any) -> Any:
 
 
 def _number(given: Any) -> float:
-    if type(given) not in (int, float) or not math.isfinite(given):
+    if type(given) not in (int, float) or not abs(given) <= sys.float_info.max:  # whole numbers may be larger
         raise failed("gave a score that is no number")
     return float(given)
 

@@ -8,6 +8,7 @@ from tis.admission.ticket import Ticket
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
 from tis.engine.pooling.token_row import Text
 from tis.engine.speech.heard import HeardWindow, SpeechWindow
+from tis.engine.upstream_call import beyond_estimate
 from tis.upstream.hearing import hear
 from tis.upstream.http_client import UpstreamHttp
 from tis.upstream.token_counts import estimated_tokens
@@ -83,7 +84,10 @@ async def _asked(
         ticket.queue(num_tokens)
     model.submit(request)
     try:
-        return await request.answer
+        made = await request.answer
     except asyncio.CancelledError:
         request.cancel()
         raise
+    if num_tokens:
+        request.timing.more_of_prompt(beyond_estimate(num_tokens, made.num_tokens))
+    return made

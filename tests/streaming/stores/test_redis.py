@@ -198,6 +198,21 @@ async def test_a_cancel_reaches_the_holder_and_whoever_takes_over_from_him(
     assert b.notes.taken[0][1]
 
 
+async def test_nothing_is_left_of_a_process_that_died_but_its_sessions(pair: Pair, redis_server: RedisServer) -> None:
+    a, b = pair
+    a.begin_turn()
+    await a.store.flush()
+    await b.learn()
+    await b.store.order_cancel(KEY)
+    a.store._tasks[1].cancel()
+    await until(lambda: redis_server.ask("ZCARD", REPLICAS) == 1)
+    assert set(redis_server.ask("KEYS", "*")) == {
+        REPLICAS,
+        held_by(b.store._replica.id),
+        *(name for name in keys_of(digest_of(KEY)).all() if redis_server.ask("EXISTS", name)),
+    }
+
+
 async def test_a_session_of_a_later_version_waits_for_a_server_that_can_read_it(
     pair: Pair, redis_server: RedisServer
 ) -> None:

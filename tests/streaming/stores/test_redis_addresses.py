@@ -10,6 +10,7 @@ from tests.redis_server import RedisServer, running_redis
 from tests.serving import free_port, settings_with, until_listening
 from tests.streaming.stores.harness import FAST_REDIS, StoreHarness
 from tis.arguments import session_store_of
+from tis.setting_types import SettingsError
 from tis.settings import Settings
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.redis import RedisStore
@@ -87,6 +88,13 @@ async def test_tls_with_a_certificate_that_is_checked(certificate: Path) -> None
 )
 def test_an_address_is_shown_without_its_password(url: str, shown: str) -> None:
     assert url_without_password(url) == shown
+
+
+@pytest.mark.parametrize("url", ["redis://:12/secret@host/0", "redis://:/secret@host/0", "redis://me:12?secret@host"])
+def test_a_password_that_would_be_read_as_a_path_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(SettingsError, match="REDIS_URL cannot be read") as refused:
+        session_store_of(settings_with(session_store="redis", redis_url=url))
+    assert "secret" not in str(refused.value)
 
 
 def test_the_settings_choose_the_store(tmp_path: Path) -> None:

@@ -68,6 +68,9 @@ class RedisClients:
             "retry": Retry(NoBackoff(), 0),  # what fails is tried again by those who know what it was
         }
         parts = urlsplit(url)
+        # A password with / ? or #: what is behind it would be taken for a path, and be shown.
+        if parts.netloc.rpartition("@")[2].startswith(":") or "@" in parts.path + parts.query + parts.fragment:
+            raise ValueError("/ ? # and @ of a password must be percent-encoded")
         if parts.scheme != _SENTINEL:
             # Whoever finds all of them in use waits for one.
             pool = BlockingConnectionPool.from_url(url, timeout=seconds, max_connections=max_connections, **options)

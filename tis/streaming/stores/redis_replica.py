@@ -129,6 +129,7 @@ class RedisReplica:
         digests = cast(list[bytes], await redis.srandmember(held_by(other), _TAKEN_AT_ONCE))
         if not digests:
             await redis.zrem(REPLICAS, other)
+            await redis.delete(orders_of(other))
             return
         for digest in digests:
             held, version = await redis.hmget(keys_of(digest.decode()).meta, "claim", "v")
