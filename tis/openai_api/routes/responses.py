@@ -105,7 +105,7 @@ async def create_response(
         try:
             await conversation.add_response(session.id)
         except ServiceError:  # another request was faster, at another server
-            is_listed.set()
+            is_listed.set()  # it may wait for it, and is to end now
             await sessions.delete(session)
             raise
         finally:

@@ -200,7 +200,6 @@ class StoredConversation:
             self._pages.encoded(), attachments, names, replaced_version=self._version
         ):
             raise conversation_locked()
-        self._version += 1
 
 
 async def move_items_to_conversation(
