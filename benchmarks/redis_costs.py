@@ -19,11 +19,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the server and its tests
 
-from tests.redis_server import RedisServer, running_redis  # noqa: E402
-from tis.streaming.stores.redis import RedisStore  # noqa: E402
-from tis.streaming.stores.redis_keys import REPLICAS, digest_of, keys_of  # noqa: E402
-from tis.streaming.stores.redis_scripts import RENEW  # noqa: E402
-from tis.streaming.stores.store import Event, SessionKey, SessionRecord, TurnRecord  # noqa: E402
+from tests.redis_server import RedisServer, running_redis
+from tis.streaming.stores.redis import RedisStore
+from tis.streaming.stores.redis_keys import REPLICAS, digest_of, keys_of
+from tis.streaming.stores.redis_scripts import RENEW
+from tis.streaming.stores.store import Event, SessionKey, SessionRecord, TurnRecord
 
 _DATA = b"x" * 235  # JSON of a chat chunk
 _STATE = b"s" * 60
@@ -215,7 +215,9 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=20.0, help="tokens a second of each session")
     parser.add_argument("--seconds", type=float, default=10.0)
     arguments = parser.parse_args()
-    with running_redis("--appendonly", "yes", "--appendfsync", "everysec") as server:
+    # The file grows without being rewritten, so that its growth can be measured.
+    options = ("--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
+    with running_redis(*options) as server:
         print("| cost | |\n|---|---|")
         print_memory(server, arguments.sessions)
         for number in (1, 256):

@@ -4,6 +4,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from scripts.simulated_cluster.events import Ask, EventQueue
@@ -90,11 +91,11 @@ class SimulatedRedis:
 
     def _wake(self, number: int) -> None:
         for asked, reply in self._waiting.pop(number, ()):
+            if (result := asked.commands[0]()) is None:
+                self._waiting.setdefault(number, []).append((asked, reply))
+                continue
             self._work(self.costs.read)
-            result = [asked.commands[0]()]
-            self._queue.at(
-                self._busy_until + self.costs.round_trip / 2, lambda reply=reply, result=result: reply(result)
-            )
+            self._queue.at(self._busy_until + self.costs.round_trip / 2, partial(reply, [result]))
 
     # The commands.
 
