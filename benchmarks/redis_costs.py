@@ -11,7 +11,7 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,7 @@ class Counters:
     in_bytes: int
     out_bytes: int
     commands: int
+    scripts: int
 
     def __sub__(self, other: "Counters") -> "Counters":
         return Counters(*(getattr(self, name) - getattr(other, name) for name in self.__slots__))
@@ -55,6 +56,7 @@ def counters(server: RedisServer) -> Counters:
         info["total_net_input_bytes"],
         info["total_net_output_bytes"],
         calls,
+        info.get("cmdstat_evalsha", {}).get("calls", 0),
     )
 
 
@@ -113,17 +115,42 @@ async def finished(server: RedisServer, num_sessions: int, num_events: int) -> F
     return FinishedSessions(num_bytes / num_sessions, used.file_bytes / num_sessions)
 
 
-async def writes(server: RedisServer, num_sessions: int, events_each: int, rounds: int) -> float:
+async def writes(
+    server: RedisServer, num_sessions: int, events_each: int, rounds: int, *, are_followed: bool = False
+) -> float:
     """CPU seconds of one script with so many events, where a pipeline has one for each session."""
-    async with opened(server) as store:
-        sessions = [begun(store, f"w{events_each}-{num_sessions}", number) for number in range(num_sessions)]
+    async with opened(server) as store, opened(server) as other:
+        name = f"w{events_each}-{num_sessions}-{are_followed}"
+        sessions = [begun(store, name, number) for number in range(num_sessions)]
         await store.flush()
-        before = counters(server)
-        for _ in range(rounds):
+        num_read = 0
+        news = asyncio.Event()
+
+        async def follow(session: WrittenSession) -> None:
+            nonlocal num_read
+            async for events in other.follow(session.key, -1):
+                num_read += len(events)
+                news.set()
+
+        readers = [asyncio.create_task(follow(session)) for session in sessions] if are_followed else []
+
+        async def write_all() -> None:
             for session in sessions:
                 session.write(events_each, lambda index: None)
             await store.flush()
-        return (counters(server) - before).cpu_seconds / (rounds * num_sessions)
+            while are_followed and num_read < sum(session.next_index for session in sessions):
+                news.clear()
+                await news.wait()
+
+        await write_all()
+        before = counters(server)
+        for _ in range(rounds):
+            await write_all()
+        used = counters(server) - before
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+        return used.cpu_seconds / (rounds * num_sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +158,7 @@ class PacedRun:
     redis: Counters
     num_events: int
     delays_ms: Sequence[float]
-    server_cpu_seconds: float  # of this process: the store and what drives it
+    store_cpu_seconds: float  # of this process, without what the measurement itself takes
 
 
 async def paced(server: RedisServer, num_sessions: int, rate: float, seconds: float, followers: int) -> PacedRun:
@@ -151,20 +178,27 @@ async def paced(server: RedisServer, num_sessions: int, rate: float, seconds: fl
         def commit_of(written_at: float) -> Any:
             return lambda index: delays.append((time.monotonic() - written_at) * 1000)
 
-        async def answer(number: int, session: WrittenSession) -> None:
+        async def answer(number: int, write: Callable[[int, Any], None]) -> None:
             begin = time.monotonic() + number / num_sessions / rate
             for token in range(round(rate * seconds)):
                 await asyncio.sleep(max(0.0, begin + token / rate - time.monotonic()))
-                session.write(1, commit_of(time.monotonic()))
+                write(1, commit_of(time.monotonic()))
 
+        def write_nowhere(num_events: int, committed: Callable[[int], None]) -> None:
+            committed(len([Event(0, _DATA, _STATE) for _ in range(num_events)]))
+
+        empty_cpu = time.process_time()
+        await asyncio.gather(*(answer(number, write_nowhere) for number in range(num_sessions)))
+        empty_cpu = time.process_time() - empty_cpu
+        delays.clear()
         before, cpu = counters(server), time.process_time()
-        await asyncio.gather(*(answer(number, session) for number, session in enumerate(sessions)))
+        await asyncio.gather(*(answer(number, session.write) for number, session in enumerate(sessions)))
         await store.flush()
         used, cpu = counters(server) - before, time.process_time() - cpu
         for reader in readers:
             reader.cancel()
         await asyncio.gather(*readers, return_exceptions=True)
-        return PacedRun(used, sum(session.next_index for session in sessions), delays, cpu)
+        return PacedRun(used, sum(session.next_index for session in sessions), delays, cpu - empty_cpu)
 
 
 def lease_seconds(server: RedisServer) -> float:
@@ -199,12 +233,13 @@ def print_paced(server: RedisServer, num_sessions: int, rate: float, seconds: fl
         what = f"{num_sessions} sessions, {rate:g} tokens/s each" + (", each followed elsewhere" if followers else "")
         used = run.redis
         print(f"| {what}: commands per token (those inside scripts counted) | {used.commands / events:.2f} |")
+        print(f"| ... tokens in one script | {events / used.scripts:.2f} |")
         print(f"| ... CPU of Redis per token | {used.cpu_seconds / events * 1e6:.0f} µs |")
         print(
             f"| ... network in / out per token | {used.in_bytes / events:.0f} / {used.out_bytes / events:.0f} bytes |"
         )
         print(f"| ... append-only file per token | {used.file_bytes / events:.0f} bytes |")
-        print(f"| ... CPU of this program per token | {run.server_cpu_seconds / events * 1e6:.0f} µs |")
+        print(f"| ... CPU of the store in the server per token | {run.store_cpu_seconds / events * 1e6:.0f} µs |")
         late = sorted(run.delays_ms)
         print(f"| ... stored after, median / p99 | {statistics.median(late):.1f} / {late[-len(late) // 100]:.1f} ms |")
 
@@ -224,6 +259,8 @@ def main() -> None:
             one, many = (asyncio.run(writes(server, number, events, 8192 // number)) for events in (1, 9))
             print(f"| CPU of a script with one event, {number} in a pipeline | {one * 1e6:.1f} µs |")
             print(f"| ... of each further event in it | {(many - one) / 8 * 1e6:.1f} µs |", flush=True)
+        followed = asyncio.run(writes(server, 256, 1, 32, are_followed=True))
+        print(f"| CPU of a script with one event and of one reader at another server | {followed * 1e6:.1f} µs |")
         print_paced(server, arguments.sessions, arguments.rate, arguments.seconds)
         print(f"| CPU of renewing a lease among {_LEASES} | {lease_seconds(server) * 1e6:.0f} µs |")
 
