@@ -29,7 +29,7 @@ _DATA = b"x" * 235  # JSON of a chat chunk
 _STATE = b"s" * 60
 _REQUEST = b"r" * 2000
 _LEASES = 1000
-_RENEWALS = 2000
+_COMMANDS = 2000
 _TTL_SECONDS = 3600.0
 
 
@@ -201,18 +201,24 @@ async def paced(server: RedisServer, num_sessions: int, rate: float, seconds: fl
         return PacedRun(used, sum(session.next_index for session in sessions), delays, cpu - empty_cpu)
 
 
-def lease_seconds(server: RedisServer) -> float:
-    """CPU of renewing one lease among a thousand."""
+def cpu_of(server: RedisServer, command: Callable[[int], object]) -> float:
+    """Seconds of one that is sent alone."""
+    command(0)
+    before = counters(server)
+    for number in range(_COMMANDS):
+        command(number)
+    return (counters(server) - before).cpu_seconds / _COMMANDS
+
+
+def print_commands(server: RedisServer) -> None:
     with server.client() as client:
         client.zadd(REPLICAS, {f"{number:016x}": 10**15 for number in range(_LEASES)})
-        script = client.register_script(RENEW)
-        script(keys=[REPLICAS], args=["0" * 16, 10_000])
-        before = counters(server)
-        for number in range(_RENEWALS):
-            script(keys=[REPLICAS], args=[f"{number % _LEASES:016x}", 10**9])
-        used = counters(server) - before
+        renew = client.register_script(RENEW)
+        lease = cpu_of(server, lambda number: renew([REPLICAS], [f"{number % _LEASES:016x}", 10**9]))
         client.delete(REPLICAS)
-    return used.cpu_seconds / _RENEWALS
+        read = cpu_of(server, lambda number: client.hmget("tis:{nobody}:meta", "claim", "v"))
+    print(f"| CPU of renewing a lease among {_LEASES} | {lease * 1e6:.0f} µs |")
+    print(f"| CPU of reading two fields of a session | {read * 1e6:.0f} µs |")
 
 
 def print_memory(server: RedisServer, num_sessions: int) -> None:
@@ -262,7 +268,7 @@ def main() -> None:
         followed = asyncio.run(writes(server, 256, 1, 32, are_followed=True))
         print(f"| CPU of a script with one event and of one reader at another server | {followed * 1e6:.1f} µs |")
         print_paced(server, arguments.sessions, arguments.rate, arguments.seconds)
-        print(f"| CPU of renewing a lease among {_LEASES} | {lease_seconds(server) * 1e6:.0f} µs |")
+        print_commands(server)
 
 
 if __name__ == "__main__":

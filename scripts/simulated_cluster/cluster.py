@@ -80,7 +80,7 @@ class Cluster:
             self.delays.num_events / max(1, self.delays.num_scripts),
             statistics.median(late) * 1000,
             late[-1 - len(late) // 100] * 1000,
-            max(shard.busy_seconds for shard in self.shards) / elapsed,
+            max(shard.seconds_worked for shard in self.shards) / elapsed,
             sum(shard.num_taken for shard in self.shards),
             sum(not reader.is_done for reader in self.readers),
         )

@@ -59,10 +59,14 @@ class SimulatedRedis:
         self.held: dict[str, dict[int, None]] = {}  # by server: the sessions that it runs
         self.lease_ends: dict[str, float] = {}
         self.num_taken = self.num_commands = 0
-        self.busy_seconds = 0.0
+        self._busy_seconds = 0.0
         self._queue, self._fencing, self._chance, self._slow = queue, fencing, chance, slow
         self._busy_until = 0.0
         self._waiting: dict[int, list[tuple[Ask, Callable[[Any], None]]]] = {}
+
+    @property
+    def seconds_worked(self) -> float:
+        return self._busy_seconds - max(0.0, self._busy_until - self._queue.now)
 
     def ask(self, asked: Ask, reply: Callable[[Any], None]) -> None:
         self._queue.after(self.costs.round_trip / 2, lambda: self._arrive(asked, reply))
@@ -87,7 +91,7 @@ class SimulatedRedis:
             if slow.begin <= begin < slow.end:
                 begin, seconds = (slow.end, seconds) if slow.factor == float("inf") else (begin, seconds * slow.factor)
         self._busy_until = begin + seconds
-        self.busy_seconds += seconds
+        self._busy_seconds += seconds
 
     def _wake(self, number: int) -> None:
         for asked, reply in self._waiting.pop(number, ()):
