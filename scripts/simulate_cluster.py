@@ -18,12 +18,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from scripts.simulated_cluster.arithmetic import ScaleArithmetic, round_of
 from scripts.simulated_cluster.cluster import Cluster, ClusterPlan
-from scripts.simulated_cluster.simulated_redis import Fencing, RedisCosts, SlowTime
+from scripts.simulated_cluster.simulated_redis import Fencing, SlowTime
 
 _FENCINGS: Sequence[Fencing] = ("claims", "ids", "none")
 SLOW = (SlowTime(3, 6, 50.0), SlowTime(9, 12, float("inf")))
 # Servers on one Redis, and sessions on it.
-LOADS = ((2, 200), (8, 800), (8, 1600), (32, 2400), (32, 4000), (200, 4000), (200, 8000))
+LOADS = ((2, 200), (8, 800), (8, 1600), (8, 2800), (32, 5000), (200, 5000), (200, 8000))
 SIZES = ((2, 200), (10, 3000), (100, 30_000), (1000, 300_000), (1000, 1_000_000))
 
 
@@ -66,10 +66,11 @@ def print_arithmetic() -> None:
         ("memory of Redis, GB", [f"{one.memory_bytes / 1e9:,.1f}" for one in needs]),
         ("Redis by memory", [f"{one.shards_for_memory:,}" for one in needs]),
         ("Redis by CPU", [f"{one.shards_for_cpu:,}" for one in needs]),
-        ("... if a token may be late by a quarter of a second", [f"{one.shards_for_cpu_late:,}" for one in needs]),
+        ("... with rounds of 0.25 s", [f"{one.shards_for_cpu_late:,}" for one in needs]),
         ("network of all Redis, MB/s", [f"{one.network_bytes / 1e6:,.0f}" for one in needs]),
         ("append-only files, MB/s", [f"{one.file_bytes / 1e6:,.0f}" for one in needs]),
         ("connections of each Redis", [f"{one.redis_connections:,.0f}" for one in needs]),
+        ("CPU of each Redis after a kill, at most, s", [f"{one.takeover_seconds:.2f}" for one in needs]),
         ("connections of PostgreSQL, at most", [f"{one.postgres_connections:,}" for one in needs]),
     ]
     print(f"| |{' |' * len(needs)}\n|---|{'---|' * len(needs)}")
@@ -83,7 +84,6 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["faults", "load", "arithmetic"])
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    print(f"{RedisCosts()}\n")
     for what in arguments.what:
         if what == "faults":
             print_faults(arguments.seed)

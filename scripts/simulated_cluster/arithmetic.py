@@ -1,6 +1,5 @@
 """What a cluster of some size needs: closed formulas, from measured costs and assumptions that have names."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scripts.simulated_cluster.simulated_redis import RedisCosts
@@ -16,7 +15,7 @@ class MeasuredSizes:
     session_bytes: float = 7951.0
     file_bytes: float = 543.0  # of the append-only file, for an event in a script of its own
     network_bytes: float = 900.0  # to and from Redis, for an event in a script of its own
-    store_cpu: float = 100e-6  # seconds of a server's CPU for an event: the store
+    store_cpu: float = 51e-6  # seconds of a server's CPU for an event: the store
     stream_cpu: float = 44e-6  # ... and the rest of the way to the client
 
 
@@ -86,6 +85,7 @@ class Need:
     network_bytes: float  # a second
     file_bytes: float  # a second
     redis_connections: float  # of each Redis
+    takeover_seconds: float  # of CPU of each Redis after the kill of a server, at most
     postgres_connections: int
 
 
@@ -124,10 +124,7 @@ class ScaleArithmetic:
             events * sizes.network_bytes,
             events * sizes.file_bytes,
             connections,
+            # Every server asks for up to 64 sessions of the dead one, with up to four commands for each.
+            servers * (1 + 4 * min(64, -(-streams // servers // shards))) * self.costs.command,
             servers * assumed.postgres_pool,
         )
-
-
-def takeover_commands(servers: int, held: int) -> Iterable[int]:
-    """Commands on one Redis after a kill: of those that find the lease over, and of those that get the sessions."""
-    return servers * (1 + 64 * 4), held * 2

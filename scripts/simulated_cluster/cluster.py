@@ -10,7 +10,7 @@ from scripts.simulated_cluster.readers import Findings, SimulatedReader, check
 from scripts.simulated_cluster.replicas import Delays, SimulatedServer
 from scripts.simulated_cluster.simulated_redis import Fencing, RedisCosts, SimulatedRedis, SlowTime
 
-_MAX_SECONDS = 600.0  # of simulated time
+_MAX_SLOWNESS = 12  # times as long as an answer takes when nothing goes wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Cluster:
 
     def run(self) -> Outcome:
         plan = self.plan
-        until = plan.seconds or _MAX_SECONDS
+        until = plan.seconds or _MAX_SLOWNESS * plan.tokens / plan.rate
         self.queue.run(until, lambda: plan.seconds is None and self.queue.now > 1 and self._is_over())
         sessions = {number: one for shard in self.shards for number, one in shard.sessions.items()}
         elapsed = self.queue.now

@@ -179,7 +179,7 @@ class SimulatedServer(Machine):
                 if is_mine:
                     # HGETALL and GET
                     [stored] = yield Ask(redis, [lambda number=number: redis.sessions[number]], 2 * cost)
-                    first = stored.next_index
+                    first = stored.events[-1].token + 1 if stored.events else 0  # its state is in the last event
                     self.held[place][number] = HeldAnswer(
                         number, stored.num_tokens, claim, first, self.queue.now, first
                     )

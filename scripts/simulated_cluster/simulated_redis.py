@@ -20,12 +20,12 @@ class RedisCosts:
     """Seconds of CPU of Redis; the defaults were measured by `benchmarks/redis_costs.py` (see docs/scale.md)."""
 
     pipeline: float = 20e-6  # beside its scripts
-    script: float = 30e-6  # with one event
-    event: float = 8e-6  # each further one
-    read: float = 15e-6  # an XREAD, or a wait that is answered
-    command: float = 5e-6
-    lease: float = 12e-6
-    round_trip: float = 0.5e-3  # of the network
+    script: float = 16e-6  # with one event
+    event: float = 3.3e-6  # each further one
+    read: float = 12e-6  # an XREAD that begins to wait, and once more when it is answered
+    command: float = 9e-6  # another one, sent alone
+    lease: float = 22e-6
+    round_trip: float = 0.5e-3  # of the network: an assumption
 
 
 class StoredEvent(NamedTuple):
