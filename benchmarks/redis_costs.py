@@ -269,7 +269,7 @@ def main() -> None:
             print(f"| ... of each further event in it | {(many - one) / 8 * 1e6:.1f} µs |", flush=True)
         followed = asyncio.run(writes(server, 64, 1, 64, are_followed=True))
         print(
-            f"| CPU of a script with one event, 64 in a pipeline, and of one reader elsewhere | {followed * 1e6:.1f} µs |"
+            f"| CPU of a script of one event, 64 in a pipeline, and of a reader elsewhere | {followed * 1e6:.1f} µs |"
         )
         print_paced(server, arguments.sessions, arguments.rate, arguments.seconds)
         print_commands(server)
