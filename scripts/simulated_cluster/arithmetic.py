@@ -32,7 +32,7 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class RedisRound:
     """What a Redis does, when each of so many servers always has one pipeline on its way."""
 
     seconds: float  # from one pipeline of a server to its next; inf: Redis cannot keep up
@@ -40,22 +40,22 @@ class Round:
     events_per_script: float
 
 
-def round_of(costs: RedisCosts, servers: int, sessions: float, rate: float, followed: float = 0.0) -> Round:
+def round_of(costs: RedisCosts, servers: int, sessions: float, rate: float, followed: float = 0.0) -> RedisRound:
     """`sessions`: those of one Redis."""
     script = costs.script + followed * 2 * costs.read
     further = costs.event
     pipelines = min(sessions * rate, servers / costs.round_trip)
     busy = pipelines * costs.pipeline + sessions * rate * script
     if busy < 1:
-        return Round(costs.round_trip, busy, 1.0)
+        return RedisRound(costs.round_trip, busy, 1.0)
     # No idle time: a round is as long as the work in it. At first a session has at most one token in a round.
     if sessions * rate * script < 1:
         seconds = max(costs.round_trip, servers * costs.pipeline / (1 - sessions * rate * script))
         if seconds * rate <= 1:
-            return Round(seconds, 1.0, 1.0)
+            return RedisRound(seconds, 1.0, 1.0)
     room = 1 - sessions * rate * further
     seconds = (servers * costs.pipeline + sessions * (script - further)) / room if room > 0 else float("inf")
-    return Round(seconds, 1.0, seconds * rate if seconds < _MAX_ROUND_SECONDS else float("inf"))
+    return RedisRound(seconds, 1.0, seconds * rate if seconds < _MAX_ROUND_SECONDS else float("inf"))
 
 
 def max_sessions(

@@ -4,6 +4,7 @@ import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from scripts.simulated_cluster.events import EventQueue
 from scripts.simulated_cluster.readers import Findings, SimulatedReader, check
@@ -61,7 +62,7 @@ class Cluster:
         self._unread: list[SimulatedReader] = []
         for number in range(plan.sessions):
             # Within the first interval of a token, so that tokens of different answers do not come at once.
-            self.queue.at(self.chance.random() / plan.rate, lambda number=number: self._begin(number))
+            self.queue.at(self.chance.random() / plan.rate, partial(self._begin, number))
         for fault, times in ((self._kill, plan.kills), (self._pause, plan.pauses), (self._hop, plan.hops)):
             for _ in range(times):
                 self.queue.at(self.chance.uniform(0.1, 0.9) * plan.tokens / plan.rate, fault)
@@ -128,7 +129,7 @@ class Cluster:
         for reader in self.readers:
             if reader.connection is server:
                 reader.connection = None
-                self.queue.after(self.chance.uniform(0.2, 2.0), lambda reader=reader: self._connect(reader))
+                self.queue.after(self.chance.uniform(0.2, 2.0), partial(self._connect, reader))
 
     def _pause(self) -> None:
         self.chance.choice(self._alive).pause(self.plan.lease_seconds * self.chance.uniform(1.2, 1.6))

@@ -52,7 +52,7 @@ class Answering(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Machine:
+class SimulatedMachine:
     """What processes run on: it can be killed, or paused for a while."""
 
     queue: EventQueue

@@ -7,8 +7,9 @@ of Redis himself waits for a whole lease before he takes anything.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from scripts.simulated_cluster.events import Ask, EventQueue, Machine, Sleep, Work
+from scripts.simulated_cluster.events import Ask, EventQueue, SimulatedMachine, Sleep, Work
 from scripts.simulated_cluster.readers import SimulatedReader
 from scripts.simulated_cluster.simulated_redis import SimulatedRedis, StoredEvent, Verdict
 
@@ -37,7 +38,7 @@ class Delays:
     num_scripts: int = 0
 
 
-class SimulatedServer(Machine):
+class SimulatedServer(SimulatedMachine):
     def __init__(
         self,
         queue: EventQueue,
@@ -169,22 +170,20 @@ class SimulatedServer(Machine):
         cost = redis.costs.command
         [numbers] = yield Ask(redis, [lambda: redis.some_held(other)], cost)
         for number in numbers:
-            [held] = yield Ask(redis, [lambda number=number: redis.claim_of(number)], cost)
+            [held] = yield Ask(redis, [partial(redis.claim_of, number)], cost)
             if held.partition(":")[0] == other:
                 claim = self._new_claim()
                 yield Ask(redis, [lambda: None], cost)  # SADD: the session is its own before it is taken
-                [is_mine] = yield Ask(
-                    redis, [lambda number=number, held=held, claim=claim: redis.take(number, held, claim)], cost
-                )
+                [is_mine] = yield Ask(redis, [partial(redis.take, number, held, claim)], cost)
                 if is_mine:
                     # HGETALL and GET
-                    [stored] = yield Ask(redis, [lambda number=number: redis.sessions[number]], 2 * cost)
+                    [stored] = yield Ask(redis, [partial(redis.sessions.__getitem__, number)], 2 * cost)
                     first = stored.events[-1].token + 1 if stored.events else 0  # its state is in the last event
                     self.held[place][number] = HeldAnswer(
                         number, stored.num_tokens, claim, first, self.queue.now, first
                     )
-            yield Ask(redis, [lambda number=number: redis.no_longer_holds(other, number)], cost)
+            yield Ask(redis, [partial(redis.no_longer_holds, other, number)], cost)
 
 
 def _writing(redis: SimulatedRedis, answer: HeldAnswer, first: int, end: int) -> Callable[[], Verdict]:
-    return lambda: redis.write(answer.number, answer.claim, first, end)
+    return partial(redis.write, answer.number, answer.claim, first, end)

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from scripts.simulated_cluster.events import Ask, EventQueue
 
@@ -28,7 +28,8 @@ class RedisCosts:
     round_trip: float = 0.5e-3  # of the network: an assumption
 
 
-class StoredEvent(NamedTuple):
+@dataclass(slots=True)
+class StoredEvent:
     index: int
     token: int  # which token of the answer it is: its index, as long as nothing goes wrong
     claim: str  # under which it was made

@@ -78,7 +78,7 @@ def test_a_slow_redis_delays_tokens_and_loses_none() -> None:
 def test_the_formulas_say_what_the_simulation_does(servers: int, sessions: int) -> None:
     plan = ClusterPlan(
         servers=servers, sessions=sessions, tokens=10**6, readers_each=0, kills=0, pauses=0, hops=0,
-        straggler_share=0, seconds=2,
+        straggler_share=0, seconds=1,
     )  # fmt: skip
     end, said = Cluster(plan).run(), round_of(plan.costs, servers, sessions, plan.rate)
     assert end.busy == pytest.approx(said.busy, abs=0.1)
