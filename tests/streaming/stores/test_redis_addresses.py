@@ -16,6 +16,7 @@ from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.redis import RedisStore
 from tis.streaming.stores.redis_clients import url_without_password
 from tis.streaming.stores.sqlite import SqliteStore
+from tis.streaming.stores.store import StoreRefused
 
 pytestmark = pytest.mark.anyio
 PASSWORD = "p@ss:word"
@@ -76,6 +77,8 @@ async def test_tls_with_a_certificate_that_is_checked(certificate: Path) -> None
     options = ["--tls-port", str(port), "--tls-cert-file", str(certificate), "--tls-key-file", str(key)]
     with running_redis(*options, "--tls-auth-clients", "no"):
         await works(f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={certificate}")
+        with pytest.raises(StoreRefused, match="certificate verify failed"):
+            await works(f"rediss://127.0.0.1:{port}/0")
 
 
 @pytest.mark.parametrize(
