@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.faults import test_kill_speech as speech
@@ -26,7 +27,7 @@ _OF_A_FILE = ("PERSIST_SESSIONS", "SESSIONS_DB_PATH")
 async def test_a_transcription_goes_on_at_the_other_server(tmp_path: Path, redis_server: RedisServer) -> None:
     variables = without(transcriptions.variables(tmp_path), *_OF_A_FILE)
     program, read = transcriptions.PROGRAM, transcriptions.read
-    async with replicas(tmp_path, redis_server, program=program, **variables) as (a, b):
+    async with replicas(tmp_path, redis_server, 2, program=program, **variables) as (a, b):
         seen = await read(a, "moved", None, "json", until_blocks=4)
         seen += await read(b, "moved", num_blocks(seen) - 1, "json", until_blocks=4)  # while the first one hears it
         a.kill()
@@ -44,7 +45,7 @@ async def test_a_transcription_goes_on_at_the_other_server(tmp_path: Path, redis
 async def test_a_transcription_is_cancelled_at_the_other_server(tmp_path: Path, redis_server: RedisServer) -> None:
     variables = without(transcriptions.variables(tmp_path), *_OF_A_FILE) | {"TONES_SECONDS": "0.3"}
     program, read = transcriptions.PROGRAM, transcriptions.read
-    async with replicas(tmp_path, redis_server, program=program, **variables) as (a, b):
+    async with replicas(tmp_path, redis_server, 2, program=program, **variables) as (a, b):
         seen = await read(a, "stopped", None, "json", until_blocks=3)
         assert (await post(b.url, "/v1/cancel/stopped")).json()["status"] == "cancelled"
         wholes = [await read(server, "stopped", None, "json") for server in (a, b)]
@@ -55,7 +56,7 @@ async def test_a_transcription_is_cancelled_at_the_other_server(tmp_path: Path, 
 
 async def test_a_speech_goes_on_at_the_other_server(tmp_path: Path, redis_server: RedisServer) -> None:
     variables = without(speech.variables(tmp_path), *_OF_A_FILE)
-    async with replicas(tmp_path, redis_server, **variables) as (a, b):
+    async with replicas(tmp_path, redis_server, 2, **variables) as (a, b):
         seen = await speech.read(a, "moved", None, "flac", until_blocks=2)
         a.kill()
         seen += await speech.read(b, "moved", num_blocks(seen) - 1, "flac")
@@ -69,7 +70,7 @@ async def test_a_speech_goes_on_at_the_other_server(tmp_path: Path, redis_server
 async def test_a_turn_of_the_assistant_goes_on_at_the_other_server(tmp_path: Path, redis_server: RedisServer) -> None:
     variables = {"MODEL_REPO_ID": "models/demo", "ASSISTANT_MODEL": "demo", "EAGER_LOAD_MODEL": "1"}
     variables |= {"DATABASE_URL": f"sqlite:///{tmp_path}/market.db", "MARKETPLACE_AUTH": "open"}
-    async with replicas(tmp_path, redis_server, **variables) as (a, b):
+    async with replicas(tmp_path, redis_server, 2, **variables) as (a, b):
         await stock_a_shop(a)
         first = await read_until_products(a)
         session_id = json.loads(first[0].partition("data: ")[2])["session_id"]
@@ -83,6 +84,24 @@ async def test_a_turn_of_the_assistant_goes_on_at_the_other_server(tmp_path: Pat
         assert (await get(a.url, url)).text == whole
         messages = (await get(a.url, f"/api/chat/conversations/{session_id}?user_id=1")).json()
         assert sorted(message["role"] for message in messages) == ["assistant", "user"]
+
+
+async def test_who_deletes_his_conversations_at_one_server_deletes_the_answer_of_the_other(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    variables = {"MODEL_REPO_ID": "echo?tokens_per_second=4", "ASSISTANT_MODEL": "echo"}
+    variables |= {"DATABASE_URL": f"sqlite:///{tmp_path}/market.db", "MARKETPLACE_AUTH": "open"}
+    async with replicas(tmp_path, redis_server, 2, **variables) as (a, b):
+        await stock_a_shop(a)
+        first = await read_until_products(a)
+        session_id = json.loads(first[0].partition("data: ")[2])["session_id"]
+        assert redis_server.ask("KEYS", "tis:*:events") != []
+        async with httpx2.AsyncClient(base_url=b.url, timeout=60) as http:
+            deleted = await http.delete("/api/chat/conversations?user_id=1")
+        assert deleted.json() == {"detail": "Deleted 1 conversations."}
+        assert redis_server.ask("KEYS", "tis:*:events") == []
+        for server in (a, b):
+            assert (await get(server.url, f"/api/chat/stream/{session_id}?user_id=1")).status_code in (404, 410)
 
 
 def num_blocks(text: str) -> int:
