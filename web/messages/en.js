@@ -478,7 +478,7 @@ export default {
   "status.no.stages": "no answers at work",
   "status.stage.of.receiving": "receiving",
   "status.stage.of.preparing": "preparing",
-  "status.stage.of.queued": "queued",
+  "status.stage.of.queued": "before the first token",
   "status.stage.of.generating": "generating",
   "status.stage.of.calling": "calling tools",
   "status.stage.of.answering": "answering",

@@ -478,7 +478,7 @@ export default {
   "status.no.stages": "tidak ada jawaban yang dikerjakan",
   "status.stage.of.receiving": "diterima",
   "status.stage.of.preparing": "disiapkan",
-  "status.stage.of.queued": "mengantre",
+  "status.stage.of.queued": "sebelum token pertama",
   "status.stage.of.generating": "ditulis",
   "status.stage.of.calling": "memanggil alat",
   "status.stage.of.answering": "dijawab",
