@@ -32,11 +32,11 @@ class SentinelServer:
 
     def master_port(self) -> int:
         with redis.Redis(port=self.port, decode_responses=True) as client:
-            return int(client.sentinel_get_master_addr_by_name(_SERVICE)[1])  # type: ignore[no-untyped-call]
+            return int(client.sentinel_get_master_addr_by_name(_SERVICE)[1])
 
     def num_replicas(self) -> int:
         with redis.Redis(port=self.port, decode_responses=True) as client:
-            return len(client.sentinel_slaves(_SERVICE))  # type: ignore[no-untyped-call]
+            return len(client.sentinel_slaves(_SERVICE))
 
 
 @contextmanager
