@@ -5,13 +5,16 @@ import { Overlays } from "../design/shell.js";
 import { AccountDialog } from "./account/account_dialog.js";
 import { learnAccount } from "./account/account.js";
 import { ShopPage } from "./layout.js";
-import { near } from "./near.js";
-import { place } from "./place.js";
+import { near } from "./address/near.js";
+import { place } from "./address/place.js";
+import { learnCategories } from "./goods/categories.js";
 import { load } from "./search/found.js";
 
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
-learnAccount();
+// Without either the goods are shown all the same.
+learnAccount().catch(() => {});
+learnCategories().catch(() => {});
 
 effect(() => {
   const shown = place.value;

@@ -7,7 +7,7 @@ import { keepTokens, marketJson, tokens } from "./market_calls.js";
 /** `{ id, name, email, ai_access_enabled, kind }`; null while nobody is signed in, undefined before that is known. */
 export const account = signal(undefined);
 /** The server has MARKETPLACE_AUTH=open: whoever asks may say which user asks. */
-export const isOpen = signal(false);
+export const isOpen = document.documentElement.classList.contains("tis-market-is-open");
 /** Which form of the account is shown: "login", "register", "forgot", or null. */
 export const accountForm = signal(null);
 
@@ -21,9 +21,7 @@ export async function learnAccount() {
       keepTokens(null);
     }
   }
-  const first = await call("api/users/1", { key: null }).then((answer) => answer.json(), () => null);
-  isOpen.value = first !== null;
-  account.value = first;
+  account.value = isOpen ? await call("api/users/1", { key: null }).then((answer) => answer.json(), () => null) : null;
 }
 
 export async function signIn(email, password) {
@@ -53,7 +51,7 @@ export async function signOut() {
 
 /** Opens the form where nobody is signed in. */
 export function requireAccount() {
-  if (account.value || isOpen.value) return true;
+  if (account.value || isOpen) return true;
   accountForm.value = "login";
   return false;
 }

@@ -3,13 +3,13 @@
 import { Button, Menu, toast } from "../../design/components.js";
 import { html } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { goTo } from "../place.js";
+import { goTo } from "../address/place.js";
 import { account, accountForm, isOpen, signOut } from "./account.js";
 import { tokens } from "./market_calls.js";
 
 export function AccountMenu() {
   if (account.value === undefined) return null;
-  if (!account.value && !isOpen.value) return html`<${Button} icon="log-in" label=${t("shop.account.login")} onClick=${() => { accountForm.value = "login"; }} />`;
+  if (!account.value && !isOpen) return html`<${Button} icon="log-in" label=${t("shop.account.login")} onClick=${() => { accountForm.value = "login"; }} />`;
   const holds = { icon: "package", label: t("shop.holds"), onSelect: () => goTo("#/holds") };
   const leave = { icon: "log-out", label: t("shop.account.logout"), onSelect: () => signOut().then(() => toast(t("shop.account.left"), "log-out")) };
   const enter = { icon: "log-in", label: t("shop.account.login"), onSelect: () => { accountForm.value = "login"; } };

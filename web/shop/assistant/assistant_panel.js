@@ -4,7 +4,7 @@ import { Button, Dialog, Icon, Note } from "../../design/components.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { account, isOpen, requireAccount } from "../account/account.js";
-import { ProductCard } from "../goods.js";
+import { ProductCard } from "../goods/product_card.js";
 import { ask, forget, isAnswering, isReconnecting, messages, recall, stop } from "./conversation.js";
 import { provenPieces } from "./proofs.js";
 
@@ -49,7 +49,7 @@ function Message({ message, isLast, onAsk }) {
 
 function Question({ onSend }) {
   const [text, setText] = useState("");
-  const isNobody = account.value === null && !isOpen.value;
+  const isNobody = account.value === null && !isOpen;
   const submit = (event) => {
     event.preventDefault();
     if (!text.trim() || isAnswering.value) return;

@@ -34,7 +34,7 @@ function claimsOf(product) {
     ...phrases("suppliers.business_name", product.supplier_name, [product.supplier_name]),
     ...phrases("suppliers.city", product.city, [product.city]),
     ...phrases("products.price", product.price, written(product.price).map((number) => `Rp ${number}`)),
-    ...phrases("products.available_quantity", product.available_quantity, ["stok ", "stock "].map((word) => `${word}${product.available_quantity}`)),
+    ...phrases("products.available_quantity", product.available_quantity, [`stok ${product.available_quantity}`, `${product.available_quantity} in stock`]),
   ];
   if (product.rating) claims.push(...phrases("products.rating", product.rating, written(product.rating).flatMap((number) => [`nilai ${number}`, `rating ${number}`, `rated ${number}`])));
   if (product.distance_km !== null) claims.push(...phrases("distance", product.distance_km, written(product.distance_km).map((number) => `${number} km`)));

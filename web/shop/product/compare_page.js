@@ -4,9 +4,9 @@ import { Icon, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatRupiah, language, t, wordOr } from "../../app/words.js";
 import { marketJson } from "../account/market_calls.js";
-import { attributeText, kilometres } from "../goods.js";
-import { near, nearParameters } from "../near.js";
-import { parametersOf, productHash } from "../place.js";
+import { attributeText, kilometres } from "../goods/product_card.js";
+import { near, nearParameters } from "../address/near.js";
+import { parametersOf, productHash } from "../address/place.js";
 
 export function ComparePage({ ids }) {
   const [seen, setSeen] = useState(null);

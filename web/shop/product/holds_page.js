@@ -5,7 +5,7 @@ import { html, useEffect, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { account, isOpen } from "../account/account.js";
 import { marketJson } from "../account/market_calls.js";
-import { productHash } from "../place.js";
+import { productHash } from "../address/place.js";
 import { HoldState } from "./hold_box.js";
 import { holds, readHolds, release, watchHolds } from "./holds.js";
 
@@ -14,13 +14,13 @@ export function HoldsPage() {
   const [error, setError] = useState("");
   const who = account.value;
   const attempt = (work) => work().catch((fault) => setError(fault.message));
-  useEffect(() => { if (who || isOpen.value) attempt(readHolds); }, [who]);
+  useEffect(() => { if (who || isOpen) attempt(readHolds); }, [who]);
   useEffect(watchHolds, []);
   const ids = [...new Set((holds.value ?? []).map((one) => one.product_id))].join();
   useEffect(() => {
     if (ids) attempt(async () => setNames(Object.fromEntries((await marketJson(`api/products/lookup?ids=${ids}`)).items.map((one) => [one.id, one.name]))));
   }, [ids]);
-  if (who === null && !isOpen.value) return html`<${Note} kind="info">${t("shop.holds.sign.in")}<//>`;
+  if (who === null && !isOpen) return html`<${Note} kind="info">${t("shop.holds.sign.in")}<//>`;
   return html`<section class="stack"><h2>${t("shop.holds")}</h2>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${holds.value && !holds.value.length && html`<p class="soft">${t("shop.holds.none")}</p>`}

@@ -4,9 +4,9 @@ import { Badge, Button, Icon, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatRupiah, t } from "../../app/words.js";
 import { marketJson } from "../account/market_calls.js";
-import { attributeName, attributeText, compared, kilometres, Picture, Stars, Stock, toggleCompared } from "../goods.js";
-import { near, nearParameters } from "../near.js";
-import { listHash, parametersOf } from "../place.js";
+import { attributeName, attributeText, compared, kilometres, Picture, Stars, Stock, toggleCompared } from "../goods/product_card.js";
+import { near, nearParameters } from "../address/near.js";
+import { listHash, parametersOf } from "../address/place.js";
 import { HoldBox } from "./hold_box.js";
 import { OpeningHours } from "./opening_hours.js";
 import { PriceChart } from "./price_chart.js";
@@ -45,7 +45,7 @@ export function ProductPage({ id }) {
     ${product.description && html`<p class="product-text">${product.description}</p>`}
     <${Attributes} product=${product} />
     <section class="card"><header><h3>${t("shop.product.shop")}</h3></header>
-      <p><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.rating && html` · <${Stars} rating=${shop.rating} number=${null} />`}</p>
+      <p><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.rating && html` · <${Stars} rating=${shop.rating} />`}</p>
       <p class="soft"><${Icon} name="map-pin" /> ${[shop.city, shop.province].filter(Boolean).join(", ")}${product.distance_km !== null && ` · ${kilometres(product.distance_km)}`}</p>
       <${OpeningHours} shop=${shop} />
     </section>

@@ -3,11 +3,13 @@
 import { Icon } from "../../design/components.js";
 import { html } from "../../app/view.js";
 import { formatRupiah, t, wordOr } from "../../app/words.js";
-import { changed, goTo, listHash, MANY } from "../place.js";
+import { changed, goTo, listHash, MANY } from "../address/place.js";
+import { categoryName } from "../goods/categories.js";
 import { found, readings } from "./found.js";
 
 const MONEY = new Set(["min_price", "max_price", "total_price"]);
 const IN_SENTENCES = { brands: "brand", cities: "city", provinces: "province", exclude_brands: "exclude_brand", exclude_cities: "exclude_city", exclude_terms: "exclude", order_by: "sort" };
+const NOT_READ = new Set(["no_goods_of", "near_cities"]); // said in a sentence of its own, or a way to read another one
 const NOT_CHIPS = new Set(["q", "sort", "user_lat", "user_lon"]);
 
 export function FilterChips({ asked }) {
@@ -27,7 +29,7 @@ function Chip({ name, value, words, without }) {
 
 /** A filter that was read in the text goes with its words, where they stand there as they were read. */
 function understood(asked, said) {
-  return Object.entries(said ?? {}).filter(([name]) => name !== "no_goods_of").flatMap(([name, value]) => {
+  return Object.entries(said ?? {}).filter(([name]) => !NOT_READ.has(name)).flatMap(([name, value]) => {
     const words = readings.value.find((one) => one.field === name)?.words ?? "";
     const shorter = words && withoutWords(asked.q, words);
     const without = shorter ? changed(asked, { q: shorter }) : null;
@@ -45,6 +47,6 @@ function withoutValue(asked, name, value) {
 }
 
 export function labelOf(name, value) {
-  const shown = MONEY.has(name) ? formatRupiah(value) : wordOr(`shop.value.${name}.${value}`, String(value));
+  const shown = MONEY.has(name) ? formatRupiah(value) : name === "category" ? categoryName(value) : wordOr(`shop.value.${name}.${value}`, String(value));
   return wordOr(`shop.chip.${name}`, `${name}: ${shown}`, { value: shown });
 }

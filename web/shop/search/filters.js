@@ -3,7 +3,8 @@
 import { Button, Dialog, Field } from "../../design/components.js";
 import { html, useState } from "../../app/view.js";
 import { formatNumber, formatRupiah, formatShort, t, wordOr } from "../../app/words.js";
-import { changed, goTo, listHash } from "../place.js";
+import { changed, goTo, listHash } from "../address/place.js";
+import { categoryName } from "../goods/categories.js";
 import { facets } from "./found.js";
 
 const MAX_SHOWN = 8;
@@ -34,7 +35,7 @@ function Values({ name, values, onToggle, isChosen }) {
   if (!values.length) return null;
   const shown = isWhole ? values : values.slice(0, MAX_SHOWN);
   return html`<fieldset class="filter"><legend>${t(`shop.filter.${name}`)}</legend>
-    ${shown.map((one) => html`<label class="filter-value" key=${one.value}><input type="checkbox" checked=${isChosen(one.value)} onChange=${() => onToggle(one.value)} /><span class="grow one-line">${one.label}</span><span class="faint numbers">${formatNumber(one.count)}</span></label>`)}
+    ${shown.map((one) => html`<label class="filter-value" key=${one.value}><input type="checkbox" checked=${isChosen(one.value)} onChange=${() => onToggle(one.value)} /><span class="grow one-line">${name === "category" ? categoryName(one.value) : one.label}</span><span class="faint numbers">${formatNumber(one.count)}</span></label>`)}
     ${values.length > MAX_SHOWN && html`<${Button} small kind="quiet" aria-expanded=${isWhole} onClick=${() => setWhole(!isWhole)}>${t(isWhole ? "shop.filter.fewer" : "shop.filter.more", { number: values.length - MAX_SHOWN })}<//>`}
   </fieldset>`;
 }

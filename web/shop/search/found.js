@@ -2,8 +2,8 @@
 
 import { batch, signal } from "../../app/view.js";
 import { marketJson } from "../account/market_calls.js";
-import { nearParameters } from "../near.js";
-import { parametersOf } from "../place.js";
+import { nearParameters } from "../address/near.js";
+import { parametersOf } from "../address/place.js";
 
 const PAGE = 24;
 const FACETS = "category,brand,city,price";

@@ -3,9 +3,9 @@
 import { Button, Note } from "../../design/components.js";
 import { html, useEffect, useRef } from "../../app/view.js";
 import { counted, t } from "../../app/words.js";
-import { ProductCard } from "../goods.js";
-import { near } from "../near.js";
-import { changed, goTo, listHash, MANY, ONE } from "../place.js";
+import { ProductCard } from "../goods/product_card.js";
+import { near } from "../address/near.js";
+import { changed, goTo, listHash, MANY, ONE } from "../address/place.js";
 import { labelOf } from "./chips.js";
 import { fault, found, isLoading, loadMore } from "./found.js";
 
@@ -17,7 +17,7 @@ export function Results({ asked }) {
   if (!seen) return html`<p class="soft" role="status">${t("shop.searching")}</p>`;
   const byMeaning = new Set(seen.by_meaning ?? []);
   return html`<section class="results" aria-busy=${isLoading.value} aria-label=${t("shop.results")}>
-    <div class="row-wrap results-head"><h2 class="grow results-number" role="status">${numberOf(seen)}</h2><${SortChoice} asked=${asked} /></div>
+    <div class="row-wrap results-head"><h2 class="visually-hidden">${t("shop.results")}</h2><p class="grow results-number" role="status">${numberOf(seen)}</p><${SortChoice} asked=${asked} /></div>
     <${Remarks} asked=${asked} seen=${seen} />
     <div class="goods">${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>
     ${seen.next_cursor && html`<${More} />`}

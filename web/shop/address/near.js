@@ -1,6 +1,6 @@
 /** Where the buyer is, if he says so: to about 100 m, for this tab only. */
 
-import { signal } from "../app/view.js";
+import { signal } from "../../app/view.js";
 
 /** `{ latitude, longitude }`, or null. */
 export const near = signal(stored());

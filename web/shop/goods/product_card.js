@@ -1,9 +1,9 @@
 /** How goods are shown wherever they are: a card, a price, stars, and which are chosen to be compared. */
 
-import { Badge, Icon } from "../design/components.js";
-import { html, signal } from "../app/view.js";
-import { counted, formatNumber, formatRupiah, t, wordOr } from "../app/words.js";
-import { productHash } from "./place.js";
+import { Badge, Icon } from "../../design/components.js";
+import { html, signal } from "../../app/view.js";
+import { counted, formatNumber, formatRupiah, language, t, wordOr } from "../../app/words.js";
+import { productHash } from "../address/place.js";
 
 const MAX_COMPARED = 4;
 const FEW = 5;
@@ -41,7 +41,7 @@ export function Picture({ product }) {
 
 export function Stars({ rating, number }) {
   if (rating === null || rating === undefined) return html`<span class="faint">${t("shop.no.reviews")}</span>`;
-  return html`<span class="stars numbers"><${Icon} name="star" /> ${formatNumber(rating, 1)} <span class="faint">(${counted("shop.reviews.number", number)})</span></span>`;
+  return html`<span class="stars numbers"><${Icon} name="star" /> ${formatNumber(rating, 1)}${number !== undefined && html` <span class="faint">(${counted("shop.reviews.number", number)})</span>`}</span>`;
 }
 
 export function Stock({ product }) {
@@ -54,7 +54,7 @@ export const kilometres = (distance) => `${formatNumber(distance, distance < 10 
 
 /** The name of an attribute as a shop wrote it: `ram_gb` is "RAM (GB)" where we have a word, else "ram gb". */
 export const attributeName = (name) => wordOr(`shop.attribute.${name}`, name.replaceAll("_", " "));
-export const attributeText = (value) => (typeof value === "number" ? formatNumber(value, Number.isInteger(value) ? 0 : 2) : String(value));
+export const attributeText = (value) => (typeof value === "number" ? value.toLocaleString(language.value, { maximumFractionDigits: 2 }) : String(value));
 
 function initialsOf(name) {
   return name.split(/\s+/).slice(0, 2).map((word) => [...word][0] ?? "").join("").toUpperCase();

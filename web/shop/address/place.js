@@ -1,6 +1,6 @@
 /** The address says what is shown: `#/?q=laptop&max_price=...`, `#/p/<product>`, `#/compare/<ids>` or `#/holds`. */
 
-import { signal } from "../app/view.js";
+import { signal } from "../../app/view.js";
 
 /** The parameters of a search, as `/api/products/search` has them. Those of many values are lists. */
 export const ONE = ["q", "sort", "category", "condition", "fulfilment", "min_price", "max_price", "min_rating", "available_only", "quantity", "radius_km", "user_lat", "user_lon", "supplier_id"];
