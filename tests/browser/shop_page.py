@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
@@ -63,5 +64,7 @@ class ShopPage:
 
     def until_conversation_began(self) -> None:
         """The page knows its name: a reload finds it again."""
+        end = time.monotonic() + 30
         while not self.page.evaluate("() => sessionStorage.getItem('tis.shop.conversation')"):
+            assert time.monotonic() < end
             self.page.wait_for_timeout(20)

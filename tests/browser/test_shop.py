@@ -15,6 +15,7 @@ from tests.marketplace.conftest import SECRET
 from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
 
 _G15, _G14 = "Laptop Gaming Rinjani G15", "Laptop Gaming Rinjani G14"
+_JAKARTA = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta"}
 _LOST = ("ERR_", "503")
 
 
@@ -124,14 +125,10 @@ def test_the_shops_answer_to_a_hold_shows_by_itself(visitor: Visitor, tmp_path: 
     visitor.expected = ("401", "422")
     settings = settings_with(database_url=sample_market(tmp_path), jwt_secret_key=SECRET, assistant_model="off")
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as http:
-        given = {
-            "name": "Sari",
-            "business_name": "Kios",
-            "email": "k@example.com",
-            "latitude": -6.2,
-            "longitude": 106.8,
-        }
-        made = http.post("/api/suppliers/register", json=given).json()
+        given = {"name": "Sari Specimen", "business_name": "Kios Sari", "email": "kios@example.com", **_JAKARTA}
+        answer = http.post("/api/suppliers/register", json=given)
+        made = answer.json()
+        assert answer.status_code == 200, answer.text
         seller = {"Authorization": f"Bearer {made['access_token']}"}
         goods = {"name": "Kipas meja", "price": 150_000, "stock_quantity": 4, "category": "fan"}
         product = http.post(f"/api/suppliers/{made['id']}/products", json=goods, headers=seller).json()["id"]

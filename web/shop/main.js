@@ -12,8 +12,8 @@ import { load } from "./search/found.js";
 
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
-// Without either the goods are shown all the same.
-learnAccount().catch(() => {});
+learnAccount();
+// Without their names categories have their slugs.
 learnCategories().catch(() => {});
 
 effect(() => {

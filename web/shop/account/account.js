@@ -11,7 +11,17 @@ export const isOpen = document.documentElement.classList.contains("tis-market-is
 /** Which form of the account is shown: "login", "register", "forgot", or null. */
 export const accountForm = signal(null);
 
-export async function learnAccount() {
+let learning = null;
+
+export function learnAccount() {
+  learning = learn().catch(() => { account.value ??= null; });
+  return learning;
+}
+
+/** When it is known who shops. */
+export const whenKnown = () => learning;
+
+async function learn() {
   if (tokens.value) {
     try {
       account.value = await marketJson("api/auth/me");

@@ -3,7 +3,7 @@
 import { signal } from "../../app/view.js";
 import { eventsOf } from "../../app/event_stream.js";
 import { t } from "../../app/words.js";
-import { actingAs } from "../account/account.js";
+import { actingAs, whenKnown } from "../account/account.js";
 import { marketCall, marketJson } from "../account/market_calls.js";
 
 const NAME = "tis.shop.conversation";
@@ -37,10 +37,13 @@ export async function recall() {
 
 export async function ask(query) {
   add({ role: "user", text: query, status: "done" });
-  const json = { ...actingAs(), ...(sessionId && { session_id: sessionId }), query, stream: true };
+  const session = sessionId ? { session_id: sessionId } : {};
   // Sent again after a lost connection it gets the same answer.
   const headers = { "Idempotency-Key": [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("") };
-  await follow(() => marketCall("api/chat/search", { method: "POST", json, headers, signal: stopping.signal }));
+  await follow(async () => {
+    await whenKnown();
+    return marketCall("api/chat/search", { method: "POST", json: { ...actingAs(), ...session, query, stream: true }, headers, signal: stopping.signal });
+  });
 }
 
 export async function stop() {
