@@ -953,4 +953,6 @@ export default {
   "shop.attribute.size": "Size",
   "shop.attribute.refresh_hz": "Refresh rate (Hz)",
   "shop.attribute.warranty_months": "Warranty (months)",
+  "shop.picture.of": "Picture of {name}",
+  "shop.picture.show": "Show picture {number}",
 };

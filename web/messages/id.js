@@ -953,4 +953,6 @@ export default {
   "shop.attribute.size": "Ukuran",
   "shop.attribute.refresh_hz": "Laju penyegaran (Hz)",
   "shop.attribute.warranty_months": "Garansi (bulan)",
+  "shop.picture.of": "Gambar {name}",
+  "shop.picture.show": "Tampilkan gambar {number}",
 };

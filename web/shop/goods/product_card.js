@@ -1,6 +1,7 @@
 /** How goods are shown wherever they are: a card, a price, stars, and which are chosen to be compared. */
 
 import { Badge, Icon } from "../../design/components.js";
+import { addressOf } from "../../app/addresses.js";
 import { html, signal } from "../../app/view.js";
 import { counted, formatNumber, formatRupiah, language, t, wordOr } from "../../app/words.js";
 import { productHash } from "../address/place.js";
@@ -18,7 +19,7 @@ export function toggleCompared(id) {
 export function ProductCard({ product, isByMeaning = false, compact = false }) {
   const isChosen = compared.value.includes(product.id);
   return html`<article class=${compact ? "product-card compact" : "product-card"}>
-    <a class="product-link" href=${productHash(product.id)}><${Picture} product=${product} /><h3 class="product-name">${product.name}</h3></a>
+    <a class="product-link" href=${productHash(product.id)}><${Picture} product=${product} compact=${compact} /><h3 class="product-name">${product.name}</h3></a>
     <p class="product-price numbers">${formatRupiah(product.price)}</p>
     <div class="row-wrap product-facts">
       <${Stars} rating=${product.rating} number=${product.rating_count} />
@@ -32,10 +33,14 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
   </article>`;
 }
 
-/** The shop's picture, or a tile with the first letters of the name: of the same colour for the same category. */
-export function Picture({ product }) {
+/** The first picture of the product, or a tile with the first letters of its name: of one colour for each category. */
+export function Picture({ product, compact = false }) {
   const first = product.pictures?.[0];
-  if (first) return html`<img class="product-picture" src=${first.urls?.small ?? first.url} alt=${first.alt ?? ""} loading="lazy" decoding="async" />`;
+  if (first) {
+    const small = addressOf(first.urls.small);
+    const sizes = `${small} 160w, ${addressOf(first.urls.medium)} 480w`;
+    return html`<img class="product-picture" src=${small} srcset=${sizes} sizes=${compact ? "4.5rem" : "(max-width: 30rem) 45vw, 14rem"} alt=${first.alt ?? ""} loading="lazy" decoding="async" />`;
+  }
   return html`<span class="product-picture tile" data-hue=${hueOf(product.category ?? "")} aria-hidden="true">${initialsOf(product.name)}</span>`;
 }
 

@@ -37,7 +37,7 @@ export function HoldBox({ product, onChange }) {
 }
 
 export function HoldState({ hold: mine, onRelease }) {
-  const left = Math.max(0, Math.round((Date.parse(mine.expires_at) - now.value) / 1000));
+  const left = Math.max(0, Math.floor((Date.parse(mine.expires_at) - now.value) / 1000));
   const isRunning = mine.status === "held" && left > 0;
   const state = mine.status === "held" && !isRunning ? "expired" : mine.status === "held" && mine.accepted_at ? "accepted" : mine.status;
   const kind = { held: "info", accepted: "good", committed: "good", refused: "bad", released: "info", expired: "warn" }[state] ?? "info";

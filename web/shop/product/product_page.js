@@ -4,9 +4,10 @@ import { Badge, Button, Icon, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatRupiah, t } from "../../app/words.js";
 import { marketJson } from "../account/market_calls.js";
-import { attributeName, attributeText, compared, kilometres, Picture, Stars, Stock, toggleCompared } from "../goods/product_card.js";
+import { attributeName, attributeText, compared, kilometres, Stars, Stock, toggleCompared } from "../goods/product_card.js";
 import { near, nearParameters } from "../address/near.js";
 import { listHash, parametersOf } from "../address/place.js";
+import { Gallery } from "./gallery.js";
 import { HoldBox } from "./hold_box.js";
 import { OpeningHours } from "./opening_hours.js";
 import { PriceChart } from "./price_chart.js";
@@ -31,7 +32,7 @@ export function ProductPage({ id }) {
   return html`<article class="product">
     <p><a class="row back" href="#/" onClick=${(event) => { if (history.length > 1) { event.preventDefault(); history.back(); } }}><${Icon} name="chevron-left" />${t("shop.back")}</a></p>
     <div class="product-head">
-      <${Picture} product=${product} />
+      <${Gallery} product=${product} />
       <div class="stack">
         <h2>${product.name}</h2>
         <p class="product-price large numbers">${formatRupiah(product.price)}</p>
