@@ -211,7 +211,7 @@ def test_an_answer_of_the_assistant_goes_on_after_kill_9_and_a_reload(visitor: V
     visitor.expected = _LOST
     variables = {
         "PORT": str(free_port()),
-        "MODEL_REPO_ID": "echo?tokens_per_second=3",
+        "MODEL_REPO_ID": "echo?tokens_per_second=1",
         "ASSISTANT_MODEL": "echo",
         "MARKETPLACE_AUTH": "open",
         "PERSIST_SESSIONS": "1",
