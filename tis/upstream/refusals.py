@@ -28,8 +28,8 @@ def fault_of_status(status: int, body: bytes, retry_after: str, key: str) -> Ups
     if status in (401, 403):
         return failed(f"refuses the key of this server (HTTP {status}); its operator has to set it")
     if status == 404:
-        said = "does not know the model or the route (HTTP 404); the operator of this server has to look"
-        return failed(said, is_not_found=True)
+        message = "does not know the model or the route (HTTP 404); the operator of this server has to look"
+        return failed(message, is_not_found=True)
     if status == 429:
         error = QueueFull("The upstream of this model has too many requests. Retry later.", retry_after=seconds)
         return UpstreamFault(error, is_its_fault=False)
@@ -40,9 +40,9 @@ def fault_of_status(status: int, body: bytes, retry_after: str, key: str) -> Ups
         return UpstreamFault(
             UpstreamTimeout("The upstream of this model took too long (HTTP 504).", retry_after=seconds)
         )
-    error = _error_in(_parsed(body))
-    if 400 <= status < 500 or (status == 500 and _TOO_LONG in str(error.get("message"))):
-        return _refused(error, key)
+    said = _error_in(_parsed(body))
+    if 400 <= status < 500 or (status == 500 and _TOO_LONG in str(said.get("message"))):
+        return _refused(said, key)
     if 300 <= status < 400:
         return failed(f"answers with a redirect (HTTP {status}), which is not followed")
     return UpstreamFault(UpstreamFailed(f"The upstream of this model failed (HTTP {status}).", retry_after=seconds))

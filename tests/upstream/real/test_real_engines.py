@@ -38,7 +38,7 @@ FORM = {"type": "json_schema", "json_schema": {"name": "shape", "schema": SHAPE,
 
 
 @dataclass
-class Front:
+class RealPair:
     client: httpx2.Client
     engines: list[EngineProcess]
 
@@ -57,7 +57,7 @@ class Front:
 
 
 @pytest.fixture(scope="module", params=PROGRAMS, ids=lambda one: one.name)
-def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealPair]:
     of: EngineProgram = request.param
     of.require()
     folder = write_text_model(tmp_path_factory.mktemp(of.kind), num_idle_layers=of.num_idle_layers)
@@ -69,13 +69,13 @@ def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         fields = {"upstream_kind": of.kind, "upstream_model": MODEL, "upstream_seconds": SECONDS}
         with gateway(tmp_path_factory.mktemp("front"), *urls, **fields) as server, client_of(server) as client:
             client.timeout = 240
-            yield Front(client, engines)
+            yield RealPair(client, engines)
     finally:
         for one in engines:
             one.kill()
 
 
-def test_an_answer_and_its_usage_are_those_of_the_engine(front: Front) -> None:
+def test_an_answer_and_its_usage_are_those_of_the_engine(front: RealPair) -> None:
     body = said("Who are you?", **GREEDY)
     here, there = front.chat(**body), front.engines[0].ask(CHAT, body)
     assert "demo model" in here["choices"][0]["message"]["content"]
@@ -85,7 +85,7 @@ def test_an_answer_and_its_usage_are_those_of_the_engine(front: Front) -> None:
     assert [here["usage"][name] for name in names] == [there["usage"][name] for name in names]
 
 
-def test_a_stream_comes_in_numbered_pieces(front: Front) -> None:
+def test_a_stream_comes_in_numbered_pieces(front: RealPair) -> None:
     body = said("Tell me a short story.", **GREEDY)
     answer = front.client.post(CHAT, json={**body, "stream": True, "stream_options": {"include_usage": True}})
     blocks = blocks_of(answer.text)
@@ -94,14 +94,14 @@ def test_a_stream_comes_in_numbered_pieces(front: Front) -> None:
     assert blocks[-1].data == "[DONE]" and blocks[-2].chunk["usage"]["completion_tokens"] > 20
 
 
-def test_reasoning_is_apart_from_the_answer(front: Front) -> None:
+def test_reasoning_is_apart_from_the_answer(front: RealPair) -> None:
     message = front.chat(**said("Berapa 12 + 7?", temperature=0, max_tokens=100))["choices"][0]["message"]
     assert message["reasoning_content"] and message["content"].strip() == "12 + 7 = 19."
     message = front.chat(**said("Berapa 12 + 7?", **GREEDY))["choices"][0]["message"]
     assert message["content"].strip() == "12 + 7 = 19." and not message.get("reasoning_content")
 
 
-def test_a_tool_is_called_and_its_result_is_read(front: Front) -> None:
+def test_a_tool_is_called_and_its_result_is_read(front: RealPair) -> None:
     body = said("What is the weather in Jakarta?", **GREEDY, tools=[WEATHER])
     choice = front.chat(**body)["choices"][0]
     [call] = choice["message"]["tool_calls"]
@@ -119,7 +119,7 @@ def test_a_tool_is_called_and_its_result_is_read(front: Front) -> None:
     assert front.chat(**asked)["choices"][0]["message"]["content"]
 
 
-def test_a_forced_call_is_made(front: Front) -> None:
+def test_a_forced_call_is_made(front: RealPair) -> None:
     named = {"type": "function", "function": {"name": "get_time"}}
     time = {
         "type": "function",
@@ -131,13 +131,13 @@ def test_a_forced_call_is_made(front: Front) -> None:
         assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == (name, {"city": "Jakarta"})
 
 
-def test_json_follows_the_schema(front: Front) -> None:
+def test_json_follows_the_schema(front: RealPair) -> None:
     content = front.chat(**said("Halo", **GREEDY, response_format=FORM))["choices"][0]["message"]["content"]
     made = json.loads(content)
     assert isinstance(made["a"], bool) and made["b"] in ("x", "y") and len(made) == 2
 
 
-def test_other_grammars_hold_or_are_refused_by_name(front: Front) -> None:
+def test_other_grammars_hold_or_are_refused_by_name(front: RealPair) -> None:
     for form, holds in (
         ({"regex": "[ab]{3}"}, lambda text: len(text) == 3 and set(text) <= {"a", "b"}),
         ({"choice": ["yes", "no"]}, lambda text: text in ("yes", "no")),
@@ -150,7 +150,7 @@ def test_other_grammars_hold_or_are_refused_by_name(front: Front) -> None:
             assert holds(answer.json()["choices"][0]["message"]["content"]), answer.text
 
 
-def test_log_probabilities_are_those_of_the_tokens(front: Front) -> None:
+def test_log_probabilities_are_those_of_the_tokens(front: RealPair) -> None:
     choice = front.chat(**said("Halo", **GREEDY, logprobs=True, top_logprobs=2))["choices"][0]
     entries = choice["logprobs"]["content"]
     assert "".join(one["token"] for one in entries).startswith(choice["message"]["content"])
@@ -158,7 +158,7 @@ def test_log_probabilities_are_those_of_the_tokens(front: Front) -> None:
     assert entries[0]["top_logprobs"][0]["token"] == entries[0]["token"]
 
 
-def test_several_choices_stops_and_limits(front: Front) -> None:
+def test_several_choices_stops_and_limits(front: RealPair) -> None:
     choices = front.chat(**said("Halo", n=2, temperature=1.5, seed=3, max_tokens=20, **QUIET))["choices"]
     assert [one["index"] for one in choices] == [0, 1] and all(one["message"]["content"] for one in choices)
     stopped = front.chat(**said("Count to ten.", **GREEDY, stop="5"))["choices"][0]
@@ -167,7 +167,7 @@ def test_several_choices_stops_and_limits(front: Front) -> None:
     assert (cut["choices"][0]["finish_reason"], cut["usage"]["completion_tokens"]) == ("length", 3)
 
 
-def test_sampling_parameters_reach_the_engine(front: Front) -> None:
+def test_sampling_parameters_reach_the_engine(front: RealPair) -> None:
     only = {"top_k": 1, "temperature": 1.8, "max_tokens": 40, "seed": 1, **QUIET}
     greedy = front.chat(**said("Who are you?", temperature=0, max_tokens=40, **QUIET))["choices"][0]["message"][
         "content"
@@ -180,14 +180,14 @@ def test_sampling_parameters_reach_the_engine(front: Front) -> None:
         assert endless["choices"][0]["finish_reason"] == "length"
 
 
-def test_an_answer_that_has_begun_is_continued(front: Front) -> None:
+def test_an_answer_that_has_begun_is_continued(front: RealPair) -> None:
     begun = {"role": "assistant", "content": "1, 2, 3,"}
     asked = {**said("Count to ten.", **GREEDY), "continue_final_message": True, "add_generation_prompt": False}
     asked["messages"] = [*asked["messages"], begun]
     assert front.chat(**asked)["choices"][0]["message"]["content"].strip() == "4, 5, 6, 7, 8, 9, 10."
 
 
-def test_completions_are_made_of_raw_prompts(front: Front) -> None:
+def test_completions_are_made_of_raw_prompts(front: RealPair) -> None:
     prompt = "<|im_start|>user\nCount to ten.<|im_end|>\n<|im_start|>assistant\n"
     body = {"prompt": [prompt, prompt + "1, 2,"], **GREEDY}
     answer = front.client.post("/v1/completions", json=body)
@@ -200,7 +200,7 @@ def test_completions_are_made_of_raw_prompts(front: Front) -> None:
     assert len(lists["tokens"]) == len(lists["token_logprobs"]) == len(lists["top_logprobs"])
 
 
-def test_other_dialects_are_answered(front: Front) -> None:
+def test_other_dialects_are_answered(front: RealPair) -> None:
     asked = {"input": "Who are you?", "max_output_tokens": 100, **QUIET}
     response = front.client.post("/v1/responses", json=asked).json()
     assert "demo model" in response["output"][-1]["content"][0]["text"]
@@ -213,7 +213,7 @@ def test_other_dialects_are_answered(front: Front) -> None:
     assert "demo model" in told["message"]["content"] and told["eval_count"] > 10
 
 
-def test_what_the_engine_refuses_is_a_400_with_its_reason(front: Front) -> None:
+def test_what_the_engine_refuses_is_a_400_with_its_reason(front: RealPair) -> None:
     answer = front.client.post(CHAT, json=said("word " * 30_000, max_tokens=5))
     assert answer.status_code == 400, answer.text
     assert "context" in answer.json()["error"]["message"]
@@ -221,7 +221,7 @@ def test_what_the_engine_refuses_is_a_400_with_its_reason(front: Front) -> None:
     assert front.client.post(CHAT, json=wrong).status_code == 400
 
 
-def test_its_prompts_are_counted_or_estimated(front: Front) -> None:
+def test_its_prompts_are_counted_or_estimated(front: RealPair) -> None:
     counted = front.client.post(f"{CHAT}/input_tokens", json=said("Who are you?", **QUIET)).json()
     prompt_tokens = front.chat(**said("Who are you?", **GREEDY))["usage"]["prompt_tokens"]
     if counted.get("is_estimate"):
@@ -230,11 +230,11 @@ def test_its_prompts_are_counted_or_estimated(front: Front) -> None:
         assert counted["input_tokens"] == prompt_tokens
 
 
-def test_its_context_is_known(front: Front) -> None:
+def test_its_context_is_known(front: RealPair) -> None:
     until(lambda: front.client.get("/v1/models").json()["data"][0].get("max_model_len") == 4096)
 
 
-def test_who_leaves_or_cancels_ends_the_work_of_the_engine(front: Front) -> None:
+def test_who_leaves_or_cancels_ends_the_work_of_the_engine(front: RealPair) -> None:
     reading = Reading(front.client, {**ENDLESS, "session_id": "cancelled"})
     reading.until_blocks(5)
     assert front.num_running == 1
@@ -244,7 +244,7 @@ def test_who_leaves_or_cancels_ends_the_work_of_the_engine(front: Front) -> None
     assert last["finish_reason"] == "stop" and last["cancelled"]
 
 
-def test_an_answer_goes_on_when_its_engine_is_killed(front: Front) -> None:
+def test_an_answer_goes_on_when_its_engine_is_killed(front: RealPair) -> None:
     whole = front.engines[0].ask(CHAT, ENDLESS)["choices"][0]["message"]
     reading = Reading(front.client, {**ENDLESS, "session_id": "killed"})
     reading.until_blocks(30)
