@@ -71,6 +71,6 @@ def test_texts_that_are_too_long_are_cut_where_the_engine_can(kind: str, tmp_pat
             for truncate in (True, False):
                 assert client.post("/v1/embeddings", json={"input": "a", "truncate": truncate}).status_code == 200
             assert client.post("/ollama/api/embed", json={"model": "far", "input": "a"}).status_code == 200
-    cut = {"tis": {"truncate": True}, "vllm": {"truncate_prompt_tokens": -1}}.get(kind, {})
-    known = {"model": "far", "input": ["a"], "encoding_format": "base64"}
+    cut: dict[str, Any] = {"tis": {"truncate": True}, "vllm": {"truncate_prompt_tokens": -1}}.get(kind, {})
+    known: dict[str, Any] = {"model": "far", "input": ["a"], "encoding_format": "base64"}
     assert upstream.bodies == [{**known, **cut}, known, {**known, **cut}]

@@ -28,7 +28,7 @@ def running(of: EngineProgram, folder: Path, task: str, more: Sequence[str], tmp
     engine = EngineProcess(of, folder, log=tmp / "engine.log", more=more)
     try:
         engine.wait_until_ready()
-        fields = {"upstream_kind": of.kind, "upstream_model": MODEL, "task": task}
+        fields: dict[str, Any] = {"upstream_kind": of.kind, "upstream_model": MODEL, "task": task}
         with gateway(tmp, f"{engine.url}/v1", **fields) as server, client_of(server) as client:
             yield Behind(client, engine)
     finally:

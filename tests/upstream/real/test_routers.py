@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -57,7 +58,11 @@ def routed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Routed]:
         try:
             router.wait_until_ready()
             until(lambda: router.lists_models)
-            fields = {"upstream_kind": router.of.kind, "upstream_model": "echo", "upstream_seconds": SECONDS}
+            fields: dict[str, Any] = {
+                "upstream_kind": router.of.kind,
+                "upstream_model": "echo",
+                "upstream_seconds": SECONDS,
+            }
             with gateway(tmp_path, f"{router.url}/v1", **fields) as server, client_of(server) as client:
                 yield Routed(client, router, workers)
         finally:

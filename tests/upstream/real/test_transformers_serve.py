@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -33,7 +34,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     engine = EngineProcess(OURS, folder, variables={"HF_HUB_CACHE": str(cache)})
     try:
         engine.wait_until_ready()
-        fields = {"upstream_kind": "transformers", "upstream_model": str(folder), "upstream_seconds": SECONDS}
+        fields: dict[str, Any] = {
+            "upstream_kind": "transformers",
+            "upstream_model": str(folder),
+            "upstream_seconds": SECONDS,
+        }
         with gateway(tmp_path_factory.mktemp("front"), f"{engine.url}/v1", **fields) as server:
             with client_of(server) as client:
                 client.timeout = 120
