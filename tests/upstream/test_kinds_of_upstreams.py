@@ -53,7 +53,7 @@ def test_an_engine_that_has_no_formats_is_not_asked_for_one(tmp_path: Path) -> N
     schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
     for form in ({"type": "json_object"}, schema):
         status, answer, bodies = sent(tmp_path, "transformers", response_format=form)
-        assert (status, answer["error"]["param"], bodies) == (400, "response_format", [])
+        assert (status, bodies) == (400, []) and answer["error"]["param"].startswith("response_format")
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm", "sglang", "llama.cpp", "tis"])
@@ -71,6 +71,7 @@ def test_texts_that_are_too_long_are_cut_where_the_engine_can(kind: str, tmp_pat
             for truncate in (True, False):
                 assert client.post("/v1/embeddings", json={"input": "a", "truncate": truncate}).status_code == 200
             assert client.post("/ollama/api/embed", json={"model": "far", "input": "a"}).status_code == 200
-    cut: dict[str, Any] = {"tis": {"truncate": True}, "vllm": {"truncate_prompt_tokens": -1}}.get(kind, {})
+    by_kind: dict[str, dict[str, Any]] = {"tis": {"truncate": True}, "vllm": {"truncate_prompt_tokens": -1}}
+    cut = by_kind.get(kind, {})
     known: dict[str, Any] = {"model": "far", "input": ["a"], "encoding_format": "base64"}
     assert upstream.bodies == [{**known, **cut}, known, {**known, **cut}]
