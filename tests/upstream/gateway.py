@@ -75,7 +75,8 @@ class ScriptedUpstream:
                 connection.sendall(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
                 return
             [length] = [line.split(":")[1] for line in head.splitlines() if line.lower().startswith("content-length")]
-            self.bodies.append(json.loads(received.read(int(length))))
+            data = received.read(int(length))
+            self.bodies.append(json.loads(data) if data.startswith(b"{") else {})  # the other ones are forms
             self.headers.append(head)
             self._send(self._script, connection)
 

@@ -190,3 +190,25 @@ def test_an_upstream_that_comes_back_is_asked_again(tmp_path: Path) -> None:
             wait_until_live(process.url)
             until(lambda: client.get("/ready").status_code == 200)
             assert client.post(CHAT, json=said("Halo")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 2",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2",
+    ],
+    ids=["none", "of another type", "of no type"],
+)
+def test_a_list_of_models_may_have_any_type_or_be_absent(listed: bytes, tmp_path: Path) -> None:
+    def list_them(send: Send) -> None:
+        send(listed + b"\r\nConnection: close\r\n\r\n" + (b"" if b"404" in listed else b"{}"))
+
+    with (
+        scripted(HEAD, chunk({"content": "Halo"}, finish="stop"), DONE, models=list_them) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="openai") as server,
+        client_of(server) as client,
+    ):
+        until(lambda: client.get("/ready").status_code == 200)
+        assert client.post(CHAT, json=said("Halo")).json()["choices"][0]["message"]["content"] == "Halo"

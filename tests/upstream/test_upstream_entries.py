@@ -62,15 +62,25 @@ def test_the_table_of_kinds_says_what_the_code_does() -> None:
     kinds = [one.strip(" `") for one in rows.pop("").split("|")]
     assert kinds == list(ABILITIES)
     said_of = {name: [bool(one.strip()) for one in cells.split("|")] for name, cells in rows.items()}
-    for names in ("top_k min_p repetition_penalty", "min_tokens stop_token_ids ignore_eos", "n logit_bias"):
+    for names in (
+        "top_k min_p repetition_penalty",
+        "min_tokens stop_token_ids",
+        "ignore_eos",
+        "n",
+        "logit_bias",
+        "presence_penalty frequency_penalty",
+    ):
         row = said_of[", ".join(f"`{name}`" for name in names.split())]
         assert row == [all(name in one.sampling for name in names.split()) for one in ABILITIES.values()]
+    assert said_of["JSON schema"] == [one.takes_formats for one in ABILITIES.values()]
+    assert said_of["`logprobs`"] == ["top_logprobs" in one.sampling for one in ABILITIES.values()]
     assert said_of["regex, choice, grammar"] == [bool(one.grammars) for one in ABILITIES.values()]
     assert said_of["`chat_template_kwargs`"] == [one.takes_template_options for one in ABILITIES.values()]
     assert said_of["`reasoning_effort`"] == [one.takes_effort for one in ABILITIES.values()]
     assert said_of["`thinking_token_budget`"] == ["thinking_budget" in one.sampling for one in ABILITIES.values()]
-    goes_on = [one.continues or one.prefills for one in ABILITIES.values()]
-    assert said_of["goes on with an answer of another"] == goes_on
+    assert said_of["goes on with an answer of another"] == [one.continues for one in ABILITIES.values()]
+    assert said_of["`tool_choice`: a call, whichever"] == [one.forces_calls for one in ABILITIES.values()]
+    assert said_of["texts that are too long are cut"] == [bool(one.cuts_texts) for one in ABILITIES.values()]
     assert said_of["prompts are counted before"] == [one.counts_chats for one in ABILITIES.values()]
 
 

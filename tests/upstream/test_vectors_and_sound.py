@@ -1,6 +1,8 @@
 """Embeddings, reranking and transcription through an upstream: the small models of this repository behind a server."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,12 @@ import numpy
 import pytest
 from openai import OpenAI
 
+from scripts.demo_whisper.checks import MAX_WORD_ERROR_RATE, glued
 from scripts.demo_whisper.sentences import all_spoken
-from tests.serving import Served, served, settings_with
-from tests.upstream.gateway import client_of, scripted
+from scripts.demo_whisper.word_errors import word_errors
+from tests.media.sounds import sound_file
+from tests.serving import Served, served, server_process, settings_with, wait_until_loaded
+from tests.upstream.gateway import client_of, gateway, scripted
 
 pytestmark = pytest.mark.slow
 TASKS = {"demo-embedding": "embedding", "demo-reranker": "rerank", "demo-whisper": "transcription"}
@@ -77,6 +82,65 @@ def test_sound_is_heard_by_the_upstream(front: Served, back: Served) -> None:
     assert last.text == spoken.text
 
 
+def test_indonesian_is_translated_by_the_upstream(front: Served, back: Served) -> None:
+    spoken = all_spoken()[0].sentence
+    files = {"file": ("a.ogg", spoken.path.read_bytes())}
+    for form in ("json", "text"):
+        fields = {"model": "demo-whisper", "response_format": form}
+        here, there = (
+            httpx2.post(f"{one.url}/v1/audio/translations", files=files, data=fields, timeout=60)
+            for one in (front, back)
+        )
+        assert here.text == there.text
+        assert (here.json()["text"] if form == "json" else here.text.strip()) == spoken.english
+
+
+def test_words_lie_where_the_upstream_heard_them(front: Served, back: Served) -> None:
+    spoken = all_spoken()[0].sentence
+    here, there = (
+        OpenAI(base_url=f"{one.url}/v1", api_key="-", timeout=120).audio.transcriptions.create(
+            model="demo-whisper",
+            file=spoken.path,
+            response_format="verbose_json",
+            timestamp_granularities=["word", "segment"],
+        )
+        for one in (front, back)
+    )
+    assert (here.language, here.text) == (there.language, there.text)
+    assert [(word.word, word.start, word.end) for word in here.words or ()] == [
+        (word.word, word.start, word.end) for word in there.words or ()
+    ]
+    assert here.words
+
+
+def test_speech_is_refused_by_name(front: Served) -> None:
+    body = {"model": "demo-whisper", "input": "Halo", "voice": "alloy"}
+    answer = httpx2.post(f"{front.url}/v1/audio/speech", json=body)
+    assert answer.status_code == 501
+    assert answer.json()["error"]["message"].startswith("The model `demo-whisper` does not speak")
+
+
+def test_a_long_file_is_heard_to_its_end_when_an_upstream_is_killed(tmp_path: Path) -> None:
+    long = glued(all_spoken(), seed=1)
+    variables = {"MODEL_REPO_ID": "demo-whisper", "TORCH_DTYPE": "float32", "EAGER_LOAD_MODEL": "1"}
+    with server_process(**variables) as one, server_process(**variables) as other:
+        for process in (one, other):
+            wait_until_loaded(process.url)
+        seconds = {"connect": 1, "probe": 0.2}
+        urls = [f"{process.url}/v1" for process in (one, other)]
+        with gateway(
+            tmp_path, *urls, task="transcription", upstream_model="demo-whisper", upstream_seconds=seconds
+        ) as server:
+            client = OpenAI(base_url=f"{server.url}/v1", api_key="-", timeout=120)
+            sound = ("sound.wav", sound_file(numpy.asarray(long.samples, numpy.float32), "wav", "pcm_s16le"))
+            streamed = iter(client.audio.transcriptions.create(model="far", file=sound, stream=True))
+            assert next(streamed).type == "transcript.text.delta"
+            os.kill(one.popen.pid, signal.SIGKILL)
+            [last] = [event for event in streamed if event.type == "transcript.text.done"]
+    errors = word_errors(long.text, last.text)
+    assert errors.words > 150 and errors.rate <= MAX_WORD_ERROR_RATE
+
+
 def test_a_model_answers_only_what_it_is_for(front: Served) -> None:
     body = {"model": "demo-embedding", "messages": [{"role": "user", "content": "a"}]}
     answer = httpx2.post(f"{front.url}/v1/chat/completions", json=body)
@@ -105,6 +169,21 @@ def test_wrong_vectors_are_a_502(name: str, tmp_path: Path) -> None:
         with served(settings) as server, client_of(server) as client:
             answer = client.post("/v1/embeddings", json={"input": ["a", "b"]})
     assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_failed"), answer.text
+
+
+def test_a_text_that_is_too_long_for_llama_cpp_is_the_fault_of_its_sender(tmp_path: Path) -> None:
+    """It says so with a 500. If that counted against it, three such texts would close it for everybody."""
+    said = "input (2001 tokens) is too large to process. increase the physical batch size"
+    body = json.dumps({"error": {"code": 500, "message": said, "type": "server_error"}}).encode()
+    head = b"HTTP/1.1 500 Error\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    path = tmp_path / "models.yaml"
+    with scripted(head, body) as upstream:
+        path.write_text(entries(upstream.url))
+        settings = settings_with(model_config_path=str(path), model_repo_id="demo-embedding")
+        with served(settings) as server, client_of(server) as client:
+            for _ in range(4):
+                answer = client.post("/v1/embeddings", json={"input": "beras " * 1000})
+                assert (answer.status_code, answer.json()["error"]["message"]) == (400, said)
 
 
 def test_floats_are_taken_where_base64_was_asked_for(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import Literal
 
 from tis.errors import ServiceError
 
-FinishReason = Literal["stop", "length", "cancelled"]
+# `content_filter`: an engine elsewhere has withheld the rest.
+FinishReason = Literal["stop", "length", "content_filter", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class RequestTiming:
         if is_last:
             self._times.admitted_at = self.admitted_at or 0.0
             self._times.ended_at = time.monotonic()
-        if is_last and reason in ("stop", "length") and not self._is_continued:
+        if is_last and reason in ("stop", "length", "content_filter") and not self._is_continued:
             self._observe_all(time.monotonic())
         if is_last and self._span.is_recorded:
             self._make_spans(time.monotonic())

@@ -9,7 +9,7 @@ from prometheus_client import Counter, Histogram
 
 from tis.observability.metrics import REGISTRY, TokenCounter, TokenHistogram
 
-FinishedReason: TypeAlias = Literal["stop", "length", "abort", "error"]
+FinishedReason: TypeAlias = Literal["stop", "length", "content_filter", "abort", "error"]
 
 _MODEL = ["model_name"]
 _WAIT_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

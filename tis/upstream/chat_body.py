@@ -36,6 +36,7 @@ _HINTS = ("thinking_share",)
 _MEDIUM = "digest:"  # begins the URL of a picture until its bytes take its place
 _IMAGE_TYPES = {b"\x89PNG": "png", b"\xff\xd8": "jpeg", b"GIF8": "gif"}
 _EFFORTS = ("reasoning_effort", "verbosity")
+CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
 _NAMES_IN_REQUESTS = {"top_logprobs": "logprobs", "thinking_budget": "thinking_token_budget"}
 
 
@@ -95,9 +96,9 @@ def form_fields(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities:
         case "marked_calls":
             return {}  # `strict` stands in the tools
         case "tool_calls" if grammar.value is None:
-            if len(grammar.tools) == 1 and len(tools) > 1:
-                return {"tool_choice": {"type": "function", "function": {"name": grammar.tools[0].name}}}
-            return {"tool_choice": "required"}
+            return _forced_call(grammar, tools, abilities)
+        case "tool_calls" | "json_schema" | "json_object" if not abilities.takes_formats:
+            raise lacking(grammar.param)
         case "tool_calls" | "json_schema":
             schema = {"name": "answer", "schema": grammar.value, "strict": True}
             return {"response_format": {"type": "json_schema", "json_schema": schema}}
@@ -108,6 +109,18 @@ def form_fields(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities:
             if name is None:
                 raise lacking(grammar.param)
             return {"structured_outputs": {name: grammar.value}}
+
+
+def _forced_call(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities: UpstreamAbilities) -> dict[str, Any]:
+    if not abilities.forces_calls:
+        raise lacking("tool_choice")
+    if len(grammar.tools) > 1 or len(tools) == 1:
+        return {"tool_choice": "required"}
+    name = grammar.tools[0].name
+    if abilities.forces_named_calls:
+        return {"tool_choice": {"type": "function", "function": {"name": name}}}
+    # It gets the one function alone: by a name it would not be forced at all.
+    return {"tool_choice": "required", "tools": [one for one in tools if one["function"]["name"] == name]}
 
 
 def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -178,15 +191,11 @@ def _template_fields(prompt: ChatPrompt, abilities: UpstreamAbilities) -> dict[s
     if options and abilities.takes_template_options:
         fields["chat_template_kwargs"] = options
     if prompt.continue_final_message:
-        if not (abilities.continues or abilities.prefills):
+        if not abilities.continues:
             raise lacking("continue_final_message")
-        fields |= continuing_fields(abilities)
+        fields |= CONTINUING
     elif not prompt.add_generation_prompt:
         if not abilities.continues:
             raise lacking("add_generation_prompt")
         fields["add_generation_prompt"] = False
     return fields
-
-
-def continuing_fields(abilities: UpstreamAbilities) -> dict[str, Any]:
-    return {"continue_final_message": True, "add_generation_prompt": False} if abilities.continues else {}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tis.engine.answer import AnswerDelta, FinishReason, Piece, ReportedUsage, TokenLogprob
+from tis.upstream.bounded_json import parse_json
 from tis.upstream.errors import UpstreamFault, failed
 from tis.upstream.refusals import fault_of_event
 
@@ -16,7 +17,12 @@ _MORE_PIECES = 64  # than tokens that were asked for: ends, roles, what a parser
 _MAX_NAME_CHARS = 512
 _MAX_TOKEN_CHARS = 512  # the longest ones are rows of blanks or signs
 _UNLIKELY = -9999.0  # OpenAI's log probability of a token that is very unlikely
-_FINISHES: Mapping[str, FinishReason] = {"length": "length", "max_tokens": "length", "model_length": "length"}
+_FINISHES: Mapping[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+}
 _BROKEN_OFF = ("abort", "aborted", "error", "cancelled")
 
 
@@ -46,10 +52,7 @@ class ChunkReader:
         if data.strip() == b"[DONE]":
             self.is_done = True
             return []
-        try:
-            chunk = json.loads(data)
-        except (ValueError, RecursionError):
-            raise failed("sent an event that is no JSON") from None
+        chunk = parse_json(data)
         if not isinstance(chunk, dict):
             raise failed("sent an event that is no chunk of a chat")
         if chunk.get("error"):

@@ -78,11 +78,15 @@ class Endpoint:
             self._closed_until = time.monotonic() + pause
 
     async def probe(self, model: str, seconds: float) -> None:
+        listed = None
         try:
             listed = await self.http.get("/models", min(seconds, _MAX_PROBE_SECONDS))
         except UpstreamFault as fault:
-            self._missed(fault)
-            return
+            if not fault.is_not_found:
+                self._missed(fault)
+                return
+            if self.is_reachable is None:  # engines of embeddings list none; but it may be the wrong path
+                _log.warning("%s lists no models (HTTP 404)", self.http.url)
         if self.is_reachable is False:
             _log.info("%s answers again", self.http.url)
         self.is_reachable, self._num_missed = True, 0

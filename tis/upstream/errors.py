@@ -32,10 +32,11 @@ class UpstreamFault(Exception):
         is_its_fault: bool = True,
         is_stale: bool = False,
         is_silent: bool = False,
+        is_not_found: bool = False,
     ) -> None:
         """`is_its_fault`: it counts against the upstream. `is_stale`: a connection that had been closed meanwhile.
 
-        `is_silent`: there was no answer in time, so perhaps it is only busy.
+        `is_silent`: there was no answer in time, so perhaps it is only busy. `is_not_found`: it has no such route.
         """
         super().__init__(error.message)
         self.error = error
@@ -43,10 +44,12 @@ class UpstreamFault(Exception):
         self.is_its_fault = is_its_fault
         self.is_stale = is_stale
         self.is_silent = is_silent
+        self.is_not_found = is_not_found
 
 
-def failed(message: str) -> UpstreamFault:
-    return UpstreamFault(UpstreamFailed(f"The upstream of this model {message}.", retry_after=RETRY_SECONDS))
+def failed(message: str, *, is_not_found: bool = False) -> UpstreamFault:
+    error = UpstreamFailed(f"The upstream of this model {message}.", retry_after=RETRY_SECONDS)
+    return UpstreamFault(error, is_not_found=is_not_found)
 
 
 def unreachable(*, is_silent: bool = False) -> UpstreamFault:

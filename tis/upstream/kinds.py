@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tis.engine.grammar.grammar import Kind as GrammarKind
 from tis.engine.models.entry_fields import UpstreamKind
@@ -27,8 +28,12 @@ class UpstreamAbilities:
     takes_effort: bool = False  # `reasoning_effort`
     takes_salt: bool = False  # `cache_salt`
     continues: bool = False  # `continue_final_message`: it goes on with an answer that another one began
-    prefills: bool = False  # the same, as soon as the last message is of the assistant
+    takes_formats: bool = True  # `response_format`
+    forces_calls: bool = True  # `tool_choice: required`
+    forces_named_calls: bool = True  # `tool_choice` with the name of a function
     counts_chats: bool = False  # `/tokenize` takes messages
+    # Fields by which texts that are too long for an embedding or a score are cut. Where there are none they are a 400.
+    cuts_texts: Mapping[str, Any] = field(default_factory=dict)
 
 
 _GRAMMARS: Mapping[GrammarKind, str] = {"regex": "regex", "choice": "choice", "lark": "grammar"}
@@ -42,6 +47,7 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
         takes_salt=True,
         continues=True,
         counts_chats=True,
+        cuts_texts={"truncate": True},
     ),
     "vllm": UpstreamAbilities(
         {**_OPENAI, **_OF_VLLM},
@@ -51,17 +57,33 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
         takes_salt=True,
         continues=True,
         counts_chats=True,
+        cuts_texts={"truncate_prompt_tokens": -1},
     ),
     "sglang": UpstreamAbilities(
         {**_OPENAI, **_OF_VLLM}, takes_template_options=True, takes_effort=True, continues=True
     ),
     "llama.cpp": UpstreamAbilities(
-        {**_OPENAI, "top_k": "top_k", "min_p": "min_p", "repetition_penalty": "repeat_penalty"},
+        {
+            **_OPENAI,
+            "top_k": "top_k",
+            "min_p": "min_p",
+            "repetition_penalty": "repeat_penalty",
+            "ignore_eos": "ignore_eos",
+        },
         takes_template_options=True,
         takes_effort=True,
-        prefills=True,
+        continues=True,
+        forces_named_calls=False,
     ),
     "ollama": UpstreamAbilities(
-        {ours: theirs for ours, theirs in _OPENAI.items() if ours not in ("n", "logit_bias")}, takes_effort=True
+        {ours: theirs for ours, theirs in _OPENAI.items() if ours not in ("n", "logit_bias")},
+        takes_effort=True,
+        forces_calls=False,
+    ),
+    "transformers": UpstreamAbilities(
+        {name: name for name in ("temperature", "top_p", "seed", "stop", "logit_bias", "max_tokens")},
+        takes_template_options=True,
+        takes_formats=False,
+        forces_calls=False,
     ),
 }

@@ -19,6 +19,7 @@ _MAX_MESSAGE_CHARS = 500
 _MAX_RETRY_SECONDS = 120.0
 _CODE = re.compile(r"[a-z][a-z0-9_]{1,63}")
 _BUSY = (408, 425, 503, 529)
+_TOO_LONG = "too large to process"  # llama.cpp, of a text to embed: it says so with a 500
 
 
 def fault_of_status(status: int, body: bytes, retry_after: str, key: str) -> UpstreamFault:
@@ -27,7 +28,8 @@ def fault_of_status(status: int, body: bytes, retry_after: str, key: str) -> Ups
     if status in (401, 403):
         return failed(f"refuses the key of this server (HTTP {status}); its operator has to set it")
     if status == 404:
-        return failed("does not know the model or the route (HTTP 404); the operator of this server has to look")
+        message = "does not know the model or the route (HTTP 404); the operator of this server has to look"
+        return failed(message, is_not_found=True)
     if status == 429:
         error = QueueFull("The upstream of this model has too many requests. Retry later.", retry_after=seconds)
         return UpstreamFault(error, is_its_fault=False)
@@ -38,8 +40,9 @@ def fault_of_status(status: int, body: bytes, retry_after: str, key: str) -> Ups
         return UpstreamFault(
             UpstreamTimeout("The upstream of this model took too long (HTTP 504).", retry_after=seconds)
         )
-    if 400 <= status < 500:
-        return _refused(_error_in(_parsed(body)), key)
+    said = _error_in(_parsed(body))
+    if 400 <= status < 500 or (status == 500 and _TOO_LONG in str(said.get("message"))):
+        return _refused(said, key)
     if 300 <= status < 400:
         return failed(f"answers with a redirect (HTTP {status}), which is not followed")
     return UpstreamFault(UpstreamFailed(f"The upstream of this model failed (HTTP {status}).", retry_after=seconds))

@@ -17,7 +17,7 @@ from tis.engine.upstream_call import UpstreamCall, beyond_estimate
 from tis.errors import ServiceError
 from tis.observability.model_metrics import FinishedReason
 from tis.observability.request_log import current_request_id
-from tis.upstream.chat_body import continuing_fields
+from tis.upstream.chat_body import CONTINUING
 from tis.upstream.endpoints import prompt_blocks
 from tis.upstream.kinds import UpstreamAbilities
 
@@ -132,7 +132,7 @@ class UpstreamRequest:
             return "it is held to a format, which cannot be entered in the middle"
         if "prompt" in body:
             return None if isinstance(body["prompt"], str) else "its prompt are tokens, and its text is not"
-        if not (abilities.continues or abilities.prefills):
+        if not abilities.continues:
             return "its kind cannot go on with an answer that has begun"
         return None if "".join(choice.texts).strip() else "it was still reasoning"
 
@@ -154,7 +154,7 @@ class UpstreamRequest:
         if reasoning := "".join(choice.reasoning):
             final["reasoning_content"] = reasoning
         return (
-            {**continued, "messages": [*messages, final], **continuing_fields(abilities)},
+            {**continued, "messages": [*messages, final], **CONTINUING},
             text[len(text.rstrip()) :],
         )
 

@@ -13,11 +13,14 @@ from tis.errors import BadRequest
 from tis.upstream.chat_body import lacking
 from tis.upstream.errors import failed
 from tis.upstream.http_client import UpstreamHttp
+from tis.upstream.kinds import UpstreamAbilities
 
 _MAX_NUMBERS = 2**16  # of a vector
 
 
-def embedding_body(model: str, texts: Sequence[Text], options: EmbeddingOptions, *, is_ours: bool) -> dict[str, Any]:
+def embedding_body(
+    model: str, texts: Sequence[Text], options: EmbeddingOptions, abilities: UpstreamAbilities, *, is_ours: bool
+) -> dict[str, Any]:
     if any(isinstance(text, ChatPrompt) for text in texts):
         raise BadRequest("Pictures and messages are not passed on to the upstream of this model.", param="input")
     body: dict[str, Any] = {
@@ -27,12 +30,11 @@ def embedding_body(model: str, texts: Sequence[Text], options: EmbeddingOptions,
     }
     if options.dimensions is not None:
         body["dimensions"] = options.dimensions
-    for name, value in (("prompt_name", options.prompt_name), ("truncate", options.truncate or None)):
-        if value is not None:
-            if not is_ours:
-                raise lacking(name)
-            body[name] = value
-    return body
+    if options.prompt_name is not None:
+        if not is_ours:
+            raise lacking("prompt_name")
+        body["prompt_name"] = options.prompt_name
+    return {**body, **abilities.cuts_texts} if options.truncate else body
 
 
 async def ask_for_vectors(http: UpstreamHttp, body: Mapping[str, Any], num_tokens: int, seconds: float) -> Embeddings:
@@ -41,14 +43,23 @@ async def ask_for_vectors(http: UpstreamHttp, body: Mapping[str, Any], num_token
 
 
 def rerank_body(
-    model: str, query: str, texts: Sequence[str], instruction: str | None, *, truncate: bool, is_ours: bool
+    model: str,
+    query: str,
+    texts: Sequence[str],
+    instruction: str | None,
+    abilities: UpstreamAbilities,
+    *,
+    truncate: bool,
+    is_ours: bool,
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"model": model, "query": query, "documents": list(texts), "top_n": len(texts)}
     if instruction is not None:
         if not is_ours:
             raise lacking("instruction")
         body["instruction"] = instruction
-    return {**body, "truncate": truncate} if is_ours else body
+    if not truncate and is_ours:
+        body["truncate"] = False  # where it is not said, ours cuts
+    return {**body, **abilities.cuts_texts} if truncate else body
 
 
 async def ask_for_scores(http: UpstreamHttp, body: Mapping[str, Any], num_tokens: int, seconds: float) -> PairScores:

@@ -20,7 +20,7 @@ from tis.upstream.whole_request import WholeRequest
 async def embed_at(
     model: UpstreamModel, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None
 ) -> Embeddings:
-    body = embedding_body(model.model, texts, options, is_ours=model.is_ours)
+    body = embedding_body(model.model, texts, options, model.abilities, is_ours=model.is_ours)
     num_tokens, seconds = await estimated_tokens(body), model.entry.upstream_seconds.first_token
     made = await _asked(
         model, lambda http: ask_for_vectors(http, body, num_tokens, seconds), ticket, num_tokens=num_tokens
@@ -44,7 +44,9 @@ async def score_at(
     values, num_scored = [0.0] * len(pairs), 0
     for query, numbers in by_query.items():
         texts = [pairs[number][1] for number in numbers]
-        body = rerank_body(model.model, query, texts, instruction, truncate=truncate, is_ours=model.is_ours)
+        body = rerank_body(
+            *(model.model, query, texts, instruction, model.abilities), truncate=truncate, is_ours=model.is_ours
+        )
         made = cast(PairScores, await _scores(model, body, await estimated_tokens(body), seconds, ticket))
         num_scored += made.num_tokens
         for number, value in zip(numbers, made.values, strict=True):

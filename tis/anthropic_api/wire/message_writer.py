@@ -179,6 +179,8 @@ class MessageWriter:
     def _stop_reason(self, finish: FinishReason) -> tuple[str, str | None]:
         if finish == "length":
             return "max_tokens", None
+        if finish == "content_filter":
+            return "refusal", None
         if self._end and finish == "stop":
             if self._end.has_calls:
                 return "tool_use", None

@@ -41,7 +41,7 @@ from tis.openai_api.wire.response_request import ResponseRequest
 
 DIALECT = "response"
 Response = dict[str, Any]
-_STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"}
+_STATUS = {"stop": "completed", "length": "incomplete", "content_filter": "incomplete", "cancelled": "cancelled"}
 
 
 _OWN = "writer"  # what the writer begins with beside the response; no event has it
@@ -90,7 +90,7 @@ class ResponseWriter:
         if status == "completed":
             changes["completed_at"] = int(time.time())
         elif status == "incomplete":
-            changes["incomplete_details"] = {"reason": "max_output_tokens"}
+            changes["incomplete_details"] = {"reason": "max_output_tokens" if finish == "length" else finish}
         # `response.cancelled` is no event of OpenAI's streams, but the name that its webhooks have for this.
         return [*started, *nothing, *closed, self._last(status, changes)]
 
