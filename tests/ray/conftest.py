@@ -27,7 +27,7 @@ def ray_cluster(shared_redis: RedisServer) -> Iterator[RayCluster]:
             MODEL_REPO_ID="echo?tokens_per_second=80",
             MODELS="demo",
             TORCH_DTYPE="float32",
-            MAX_BATCH_SIZE="8",
+            MAX_BATCH_SIZE="4",
         ) as cluster,
     ):
         yield cluster

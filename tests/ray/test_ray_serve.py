@@ -1,9 +1,10 @@
-"""deploy/ray_serve.py on two nodes: whoever is killed, each client gets his answer byte for byte, through Serve's proxies."""
+"""deploy/ray_serve.py on two nodes: whoever is killed, each client gets the whole answer through Serve's proxies."""
 
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import httpx2
 import pytest
@@ -12,7 +13,7 @@ from tests.faults.checker import check
 from tests.faults.history import Client, connections_of
 from tests.faults.mortal_server import get, until
 from tests.faults.test_kill import bodies_for_the_demo, references_of, seen_blocks, story, what_was_said
-from tests.openai_api.test_chat import CHAT, said
+from tests.openai_api.test_chat import said
 from tests.ray.ray_cluster import RayCluster, RayNode, is_alive
 from tests.redis_server import RedisServer
 
@@ -101,3 +102,55 @@ async def test_streams_go_on_when_a_node_is_killed(ray_cluster: RayCluster, redi
     finally:
         lost.stop()
         await asyncio.to_thread(ray_cluster.start_node)
+
+
+async def test_a_model_says_elsewhere_what_it_would_have_said(ray: RayCluster) -> None:
+    whole = [ProxiedClient(ray.url, {**body, "model": "demo"}) for body in bodies_for_the_demo("whole")]
+    await asyncio.gather(*(client.follow(patience=200) for client in whole))
+    clients = [ProxiedClient(ray.url, {**body, "model": "demo"}) for body in bodies_for_the_demo("moved")]
+    following = asyncio.gather(*(client.follow(patience=200) for client in clients))
+    await seen_blocks(clients, 100)
+    [victim, *_] = ray.replicas
+    os.kill(victim, signal.SIGKILL)
+    await following
+    references = {
+        (client.session, 0): what_was_said(reference) for client, reference in zip(clients, whole, strict=True)
+    }
+    check(connections_of(clients), references)
+
+
+async def test_a_new_version_takes_over_the_streams_of_the_old_one(ray: RayCluster, redis_server: RedisServer) -> None:
+    """Each replica gets one second to end its answers, and is killed then: its streams go on elsewhere."""
+    await deploy_two(ray, stop_seconds=1)
+    before = set(ray.replicas)
+    clients = clients_of(ray, "version", length=250)
+    for client in clients:
+        client.body["messages"][-1]["content"] *= 5  # type: ignore[index]
+    following = asyncio.gather(*(client.follow(patience=150) for client in clients))
+    await until(lambda: all(len(client.blocks) > 10 for client in clients))
+    await deploy_two(ray, stop_seconds=1, num_cpus=0.9)
+    await until(lambda: not before & set(ray.replicas), 120, "new processes only")
+    await following
+    check(connections_of(clients), references_of(clients, finish_reason="stop"))
+
+
+async def test_prompts_that_wait_bring_a_replica_and_it_goes_again(ray: RayCluster) -> None:
+    scaled: Mapping[str, Any] = {
+        "min_replicas": 1,
+        "max_replicas": 2,
+        "waiting_tokens": 200,
+        "requests_per_replica": 1000,
+        "downscale_seconds": 1,
+    }
+    await asyncio.to_thread(ray.deploy, **scaled)
+    await until(lambda: len(ray.replicas) == 1, 120, "one replica, as nobody asks")
+    body = {**said("Tell me a short story.", temperature=0), "model": "demo", "ignore_eos": True, "max_tokens": 150}
+    alone = ProxiedClient(ray.url, {**body, "session_id": "alone", "stream_options": {"include_usage": True}})
+    await alone.follow(patience=100)
+    clients = [ProxiedClient(ray.url, {**body, "session_id": f"crowd-{number}"}) for number in range(60)]
+    following = asyncio.gather(*(client.follow(patience=250) for client in clients))
+    await until(lambda: len(ray.replicas) == 2, 100, "a second replica")
+    await following
+    check(connections_of(clients), {(client.session, 0): what_was_said(alone) for client in clients})
+    await until(lambda: len(ray.replicas) == 1, 120, "the end of the second replica")
+    await until_ready(ray)
