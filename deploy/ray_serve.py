@@ -122,12 +122,17 @@ def _until_loaded(
     @asynccontextmanager
     async def loaded(starting: "FastAPI") -> AsyncIterator[Any]:
         async with lifespan(starting) as state:
-            engine = starting.state.engine
-            while engine.is_starting:  # noqa: ASYNC110
+            while starting.state.engine.is_starting:
+                _require_no_failure(starting)
                 await asyncio.sleep(_LOOK_SECONDS)
-            failed = [f"{status.id}: {status.error}" for status in engine.statuses if status.state == "failed"]
-            if failed:
-                raise RuntimeError("; ".join(failed))
+            _require_no_failure(starting)
             yield state
 
     return loaded
+
+
+def _require_no_failure(starting: "FastAPI") -> None:
+    """Of a model that is loaded here: one that others serve may be there later."""
+    for status in starting.state.engine.statuses:
+        if status.state == "failed" and not status.upstreams:
+            raise RuntimeError(f"{status.id} could not be loaded: {status.error}")

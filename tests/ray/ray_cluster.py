@@ -39,7 +39,7 @@ class RayNode:
         with self._log.open("wb") as log:
             self._popen = subprocess.Popen(
                 command,
-                cwd=folder,
+                cwd=REPOSITORY,
                 env={**bare_environment(), **_OF_RAY, **NO_RATE_LIMITS, **variables},
                 stdout=log,
                 stderr=subprocess.STDOUT,
