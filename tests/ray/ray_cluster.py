@@ -1,6 +1,7 @@
 """A Ray cluster whose nodes are processes of this machine, with the server as a Serve deployment on it."""
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -17,7 +18,6 @@ from tests.serving import NO_RATE_LIMITS, REPOSITORY, bare_environment, free_por
 BIN = REPOSITORY / ".venv-clients" / "ray" / "bin"
 CONFIG = REPOSITORY / "deploy" / "ray_serve.yaml"
 _STORE_BYTES = 80 * 2**20
-_STOP_SECONDS = 30
 _OF_RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_memory_monitor_refresh_ms": "0",  # the machine is others' as well: nothing is killed for its memory
@@ -54,9 +54,13 @@ class RayNode:
 
     @property
     def replicas(self) -> dict[int, str]:
-        """The processes of the deployment, by their ids."""
+        """The processes of the deployment that have started, by their ids. Their title has the method that runs."""
         found = {pid: name for pid, parent, name in _processes() if parent == self.raylet}
-        return {pid: name for pid, name in found.items() if name.startswith("ray::ServeReplica:tis:")}
+        return {
+            pid: name
+            for pid, name in found.items()
+            if name.startswith("ray::ServeReplica:tis:") and ".initialize_" not in name
+        }
 
     @property
     def raylet(self) -> int:
@@ -73,10 +77,6 @@ class RayNode:
     def stop(self) -> None:
         """All that it has started, also what outlives its raylet."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._popen.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_STOP_SECONDS)
-        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
 
@@ -89,6 +89,7 @@ class RayCluster:
         self._port, self._http_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self._http_port}"
         self.nodes: list[RayNode] = []
+        self._numbers = itertools.count()
 
     @property
     def address(self) -> str:
@@ -96,9 +97,9 @@ class RayCluster:
 
     def start_node(self) -> RayNode:
         """The first one has the cluster's store and Serve's controller."""
-        number = len(self.nodes)
+        number = next(self._numbers)
         where = [f"--address={self.address}"]
-        if not self.nodes:
+        if number == 0:
             where = ["--head", f"--port={self._port}", f"--temp-dir={self._folder}", "--include-dashboard=false"]
             where.append(f"--ray-client-server-port={free_port()}")
         own = self._folder / f"node-{number}"

@@ -16,6 +16,9 @@ from tests.faults.test_kill import bodies_for_the_demo, references_of, seen_bloc
 from tests.openai_api.test_chat import said
 from tests.ray.ray_cluster import RayCluster, RayNode, is_alive
 from tests.redis_server import RedisServer
+from tis.http.api_keys import ANONYMOUS
+from tis.streaming.stores.redis_keys import digest_of, keys_of
+from tis.streaming.stores.store import SessionKey
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.anyio]
 
@@ -28,8 +31,16 @@ class ProxiedClient(Client):
 
 @pytest.fixture
 async def ray(ray_cluster: RayCluster, redis_server: RedisServer) -> RayCluster:
-    """Two replicas, one on each node, with nothing in their store."""
+    """Two replicas, one on each node, which both get requests."""
     await deploy_two(ray_cluster)
+    probes: list[Client] = []
+
+    async def both_answer() -> bool:
+        probes.append(ProxiedClient(ray_cluster.url, said("?", session_id=f"probe-{len(probes)}")))
+        await probes[-1].follow()
+        return len(set(holders(redis_server, probes))) == 2
+
+    await until(both_answer, what="answers of both replicas")
     return ray_cluster
 
 
@@ -60,9 +71,10 @@ def clients_of(cluster: RayCluster, prefix: str, num: int = 12, length: int = 25
     ]
 
 
-def holders(redis: RedisServer) -> dict[str, str]:
-    """The process that makes each session's answer, as Redis knows it."""
-    return {key: str(redis.ask("HGET", key, "claim")).partition(":")[0] for key in redis.ask("KEYS", "tis:*:meta")}
+def holders(redis: RedisServer, clients: Sequence[Client]) -> list[str]:
+    """The process that makes the answer of each, as Redis knows it."""
+    keys = [keys_of(digest_of(SessionKey(ANONYMOUS, client.session_id))).meta for client in clients]
+    return [str(redis.ask("HGET", key, "claim")).partition(":")[0] for key in keys]
 
 
 async def read_at_the_end(cluster: RayCluster, clients: Sequence[Client]) -> list[Client]:
@@ -75,33 +87,32 @@ async def test_streams_go_on_when_a_replica_is_killed(ray: RayCluster, redis_ser
     clients = clients_of(ray, "replica")
     following = asyncio.gather(*(client.follow() for client in clients))
     await until(lambda: all(len(client.blocks) > 10 for client in clients))
-    before = holders(redis_server)
-    assert len(set(before.values())) == 2  # both replicas answer
+    before = holders(redis_server, clients)
+    assert len(set(before)) == 2  # both replicas answer
     [victim, *_] = ray.replicas
     os.kill(victim, signal.SIGKILL)
     await following
-    assert any(before[key] != holder for key, holder in holders(redis_server).items())
+    assert holders(redis_server, clients) != before
     again = await read_at_the_end(ray, clients)
     check(connections_of([*clients, *again]), references_of(clients, finish_reason="stop"))
 
 
-async def test_streams_go_on_when_a_node_is_killed(ray_cluster: RayCluster, redis_server: RedisServer) -> None:
-    await deploy_two(ray_cluster)
-    clients = clients_of(ray_cluster, "node")
+async def test_streams_go_on_when_a_node_is_killed(ray: RayCluster, redis_server: RedisServer) -> None:
+    clients = clients_of(ray, "node")
     following = asyncio.gather(*(client.follow() for client in clients))
     await until(lambda: all(len(client.blocks) > 10 for client in clients))
-    before = holders(redis_server)
-    lost: RayNode = ray_cluster.nodes.pop()
+    before = holders(redis_server, clients)
+    lost: RayNode = ray.nodes.pop()
     try:
         victims = lost.kill()
         await until(lambda: not any(map(is_alive, victims)), what="the end of the processes of the node")
         await following
-        assert any(before[key] != holder for key, holder in holders(redis_server).items())
-        again = await read_at_the_end(ray_cluster, clients)
+        assert holders(redis_server, clients) != before
+        again = await read_at_the_end(ray, clients)
         check(connections_of([*clients, *again]), references_of(clients, finish_reason="stop"))
     finally:
         lost.stop()
-        await asyncio.to_thread(ray_cluster.start_node)
+        await asyncio.to_thread(ray.start_node)
 
 
 async def test_a_model_says_elsewhere_what_it_would_have_said(ray: RayCluster) -> None:
