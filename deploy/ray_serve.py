@@ -85,7 +85,7 @@ def app(options: ReplicaOptions) -> "Application":
         downscale_delay_s=options.downscale_seconds,
         policy=AutoscalingPolicy(policy_function=LoadPolicy, policy_kwargs={"waiting_tokens": options.waiting_tokens}),
     )
-    deployment = InferenceReplica.options(  # type: ignore[attr-defined]
+    deployment = InferenceReplica.options(
         ray_actor_options=resources,
         autoscaling_config=scaling,
         max_ongoing_requests=_MAX_ONGOING_REQUESTS,
@@ -93,7 +93,7 @@ def app(options: ReplicaOptions) -> "Application":
         health_check_period_s=options.health_seconds,
         health_check_timeout_s=3 * options.health_seconds,
     )
-    return deployment.bind()  # type: ignore[no-any-return]
+    return deployment.bind()
 
 
 def _make_app() -> "FastAPI":

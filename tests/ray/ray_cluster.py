@@ -33,7 +33,7 @@ class RayNode:
     def __init__(self, name: str, folder: Path, variables: Mapping[str, str], *options: str) -> None:
         self._log = folder / f"{name}.log"
         ports = ("object-manager", "node-manager", "dashboard-agent-listen", "metrics-export", "runtime-env-agent")
-        command = [BIN / "ray", "start", "--block", "--num-cpus=1", "--min-worker-port=0", "--max-worker-port=0"]
+        command = [str(BIN / "ray"), "start", "--block", "--num-cpus=1", "--min-worker-port=0", "--max-worker-port=0"]
         command += [f"--{port}-port={free_port()}" for port in ports]
         command += [f"--object-store-memory={_STORE_BYTES}", "--disable-usage-stats", *options]
         with self._log.open("wb") as log:
