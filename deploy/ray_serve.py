@@ -5,7 +5,6 @@ own is killed. Its settings are the environment of its node (`ray start`): secre
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from ray.serve.config import AutoscalingContext
 
 _LOOK_SECONDS = 0.2
+# Of settings that nobody has set. Others reach Serve's proxies, so the rules for a public server hold.
+_DEFAULTS = {"host": ("HOST", "0.0.0.0"), "eager_load_model": ("EAGER_LOAD_MODEL", "1")}
 _WAITING_TOKENS = "waiting_tokens"
 # The server has limits of its own, and answers 429; readers of a stream are requests as well.
 _MAX_ONGOING_REQUESTS = 10_000
@@ -63,12 +64,15 @@ class InferenceReplica:
         self._app = await asyncio.to_thread(_make_app)
         return self._app
 
-    def check_health(self) -> None:
-        """Serve replaces a replica that raises here. A model that fails is loaded again by the server itself."""
+    async def check_health(self) -> None:
+        """Serve replaces a replica that raises here, or whose event loop does not get to it.
+
+        A model that fails is loaded again by the server itself.
+        """
         if loss := self._app.state.engine.loss:
             raise RuntimeError(loss)
 
-    def record_autoscaling_stats(self) -> dict[str, float]:
+    async def record_autoscaling_stats(self) -> dict[str, float]:
         return {_WAITING_TOKENS: sum(status.num_waiting_tokens for status in self._app.state.engine.statuses)}
 
 
@@ -85,7 +89,7 @@ def app(options: ReplicaOptions) -> "Application":
         downscale_delay_s=options.downscale_seconds,
         policy=AutoscalingPolicy(policy_function=LoadPolicy, policy_kwargs={"waiting_tokens": options.waiting_tokens}),
     )
-    deployment = InferenceReplica.options(
+    deployment = InferenceReplica.options(  # type: ignore[attr-defined]
         ray_actor_options=resources,
         autoscaling_config=scaling,
         max_ongoing_requests=_MAX_ONGOING_REQUESTS,
@@ -101,14 +105,13 @@ def _make_app() -> "FastAPI":
     from tis.cli.serve import prepare_process
     from tis.settings import Settings
 
-    # Where others reach Serve's proxies the rules for a public server hold; an explicit HOST wins.
-    os.environ.setdefault("HOST", "0.0.0.0")
     prepare_process()
-    settings = Settings.from_env()
+    explicit = Settings.from_env()
+    settings = Settings.from_env(
+        flags={name: value for name, value in _DEFAULTS.items() if not explicit.set_explicitly(name)}
+    )
     if settings.store_kind != "redis":
         raise RuntimeError("SESSION_STORE must be redis: a client comes back to any replica")
-    if not settings.set_explicitly("eager_load_model"):
-        settings = settings.model_copy(update={"eager_load_model": True})
     made = create_app(settings)
     made.router.lifespan_context = _until_loaded(made.router.lifespan_context)
     return made
