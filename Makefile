@@ -35,8 +35,8 @@ LONG_TESTS := \
 	tests/engine/sampling/test_pick.py::test_samples_follow_the_distribution_of_transformers \
 	tests/engine/sampling/test_pick.py::test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice \
 	tests/streaming/stores/test_file_lock.py::test_a_killed_process_loses_nothing_that_it_acknowledged
-NOT_IN_TEST := $(addprefix --ignore ,tests/browser tests/clients tests/faults tests/upstream/real $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
-CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
+NOT_IN_TEST := $(addprefix --ignore ,tests/browser tests/clients tests/faults tests/ray tests/upstream/real $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
+CODE := main.py seed_data.py setup.py tis tests benchmarks scripts deploy
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
 NPM := $(shell command -v npm 2>/dev/null)
@@ -45,7 +45,7 @@ NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 # The mixed work at the end of `make soak`. SOAK_REPORT is the folder of its report; else it goes to a temporary one.
 SOAK_MINUTES ?= 60
 
-.PHONY: setup setup-dev setup-clients setup-upstreams demo run smoke test test-clients test-upstreams test-faults test-pages soak soak-mixed check style format bench
+.PHONY: setup setup-dev setup-clients setup-ray setup-upstreams demo run smoke test test-clients test-ray test-upstreams test-faults test-pages soak soak-mixed check style format bench
 
 # Where there is a C compiler, and only after a change. Without the kernels the server works as well, more slowly on a CPU.
 KERNELS := $(BIN)/python -m tis.engine.kernels.build
@@ -73,6 +73,16 @@ setup-clients: $(CLIENTS) $(NODE_CLIENTS)   ## the clients that our server is te
 .venv-clients/%/installed: tests/clients/requirements-%.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --no-deps --no-compile -r $<
+	@touch $@
+
+setup-ray: .venv-clients/ray/installed   ## Ray on top of what the server and its developers need: 400 MB
+
+# What .venv has is found from there, and not installed again.
+FOLDER_OF_PACKAGES := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
+.venv-clients/ray/installed: requirements-ray.txt .venv/installed-dev
+	$(PYTHON) -m venv --without-pip $(@D)
+	$(BIN)/python $(FOLDER_OF_PACKAGES) > "$$($(@D)/bin/python $(FOLDER_OF_PACKAGES))/server.pth"
+	$(BIN)/pip --python $(@D)/bin/python install --quiet --no-compile -r $<
 	@touch $@
 
 # Open WebUI alone takes minutes: for the soak.
@@ -147,6 +157,9 @@ test-faults: setup-dev .venv-clients/schemathesis/installed   ## kills, full dis
 
 test-pages: setup-dev             ## the pages in a real Chromium, on a phone's and a desktop's screen
 	$(PYTEST) $(BY_FILE) tests/browser
+
+test-ray: setup-dev setup-ray     ## replicas on a Ray cluster of two nodes, with kills: five minutes, not in CI
+	$(PYTEST) -n 0 -o faulthandler_timeout=900 tests/ray
 
 soak: setup-dev .venv-clients/openwebui/installed .venv-clients/schemathesis/installed   ## the long forms of the fault and load tests, and an hour of mixed work with kills
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.serving import REPOSITORY
 
-_FOLDERS = ("tis", "tests", "benchmarks", "scripts")
+_FOLDERS = ("tis", "tests", "benchmarks", "scripts", "deploy")
 
 
 @cache

@@ -168,6 +168,9 @@ def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
     running = GaugeMetricFamily("tis_num_requests_running", "Requests in the batch of a model", labels=["model_name"])
     cache = GaugeMetricFamily("tis_kv_cache_usage_perc", "Part of the KV cache in use, 0 to 1", labels=["model_name"])
     queued = GaugeMetricFamily("tis_num_requests_waiting", "Requests that wait for a model", labels=["model_name"])
+    tokens = GaugeMetricFamily(
+        "tis_prompt_tokens_waiting", "Tokens of the prompts of requests that wait for a model", labels=["model_name"]
+    )
     waiting = GaugeMetricFamily("tis_num_requests_waiting_by_reason", "Requests that wait", labels=["reason"])
     stages = GaugeMetricFamily("tis_requests", "Requests by stage", labels=["stage"])
     used = GaugeMetricFamily("tis_admission_used", "What requests hold of a resource", labels=["resource"])
@@ -176,6 +179,7 @@ def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
     for status in statuses:
         running.add_metric([status.id], status.num_running)
         queued.add_metric([status.id], status.num_waiting)
+        tokens.add_metric([status.id], status.num_waiting_tokens)
         if status.cache_use is not None:
             cache.add_metric([status.id], status.cache_use)
     waiting.add_metric(["model_queue"], sum(status.num_waiting for status in statuses))
@@ -185,7 +189,7 @@ def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
         limit.add_metric([resource], budget.limit)
     for stage in get_args(Stage):
         stages.add_metric([stage], admission.num_in(stage))
-    yield from (running, queued, cache, waiting, stages, used, limit)
+    yield from (running, queued, tokens, cache, waiting, stages, used, limit)
     if (resident := resident_bytes()) is not None:
         yield GaugeMetricFamily("tis_resident_memory_bytes", "Memory of this process", resident)
 

@@ -61,6 +61,11 @@ class Worker:
         return len(self._queue)
 
     @property
+    def num_waiting_tokens(self) -> int:
+        """Of the prompts of requests that wait."""
+        return self._queue.num_prompt_tokens
+
+    @property
     def num_running(self) -> int:
         return len(self._runner.running)
 

@@ -67,6 +67,7 @@ class UpstreamModel:
             "ready" if is_usable else "failed",
             error=None if is_usable else "None of its upstreams answers.",
             num_waiting=len(self._queue),
+            num_waiting_tokens=self._queue.num_prompt_tokens,
             num_running=len(self._running),
             idle_seconds=idle,
             upstreams=[one.is_usable for one in self.pool],

@@ -114,6 +114,7 @@ class ModelSlot:
             worker.cache_use if worker else None,
             self._held_bytes,
             self.idle_seconds,
+            num_waiting_tokens=worker.num_waiting_tokens if worker else 0,
         )
 
     @property

@@ -35,6 +35,7 @@ class ModelStatus:
     cache_use: float | None = None  # 0 to 1
     held_bytes: int = 0  # of memory, for weights and cache
     idle_seconds: float | None = None  # None: it is in use, or not loaded
+    num_waiting_tokens: int = 0  # of the prompts of requests that wait
     upstreams: Sequence[bool] = ()  # whether each of the engines that serve it can be asked, in the order of its entry
 
     @property
