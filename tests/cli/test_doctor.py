@@ -9,7 +9,8 @@ import pytest
 from tests.cli.tis_process import tis
 from tests.engine.conftest import DEMO
 from tests.serving import free_port
-from tis.engine.machine import container_bytes, container_cores, cpu_flags, crowd
+from tis.engine.cores import container_cores
+from tis.engine.machine import container_bytes, cpu_flags, crowd
 
 
 def found(folder: Path, code: int, **variables: str) -> dict[str, tuple[str, str]]:
