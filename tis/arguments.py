@@ -258,7 +258,7 @@ def _packed_bytes_of(folder: Path, entry: CatalogueEntry, settings: Settings) ->
     if entry.task != "chat" or entry.handler:
         return None
     dtype = entry.dtype or settings.torch_dtype
-    options = WeightOptions(settings.device_map, settings.kernels == "auto", dtype, bool(settings.quantize))
+    options = WeightOptions(settings.device_map, settings.kernels == "auto", dtype, settings.quantize)
     return packed_bytes_of(folder, options)
 
 

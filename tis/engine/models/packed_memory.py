@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tis.engine.kernels.gguf_types import BF16, F16, F32, FLOAT_TYPES, FOUR_BIT_TYPES
 from tis.engine.models.description import read_object
@@ -24,7 +24,7 @@ class WeightOptions:
     device_map: str = "auto"
     native_kernels: bool = True
     dtype: DType = "auto"
-    is_rounded: bool = False  # QUANTIZE
+    rounded_to: Literal["int8", "int4"] | None = None  # QUANTIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def packed_bytes_of(folder: Path, options: WeightOptions) -> int | None:
     if form is None or not is_read_here(folder, form):
         return None
     place = _place_of(options)
-    bytes_of_plain = 1 if place.stays_packed and options.is_rounded else place.bytes_of_plain
+    bytes_of_plain = 1 if place.stays_packed and options.rounded_to else place.bytes_of_plain
     return PackedFiles(folder, config, form).num_bytes(stays=place.stays_packed, bytes_of_plain=bytes_of_plain)
 
 
@@ -89,18 +89,22 @@ def _gguf_bytes_of(path: Path, options: WeightOptions) -> int:
     if (
         embedding and _HEAD not in tensors and place.is_cpu
     ):  # the head is packed beside the embedding that it is tied to
-        if place.stays_packed and embedding.kind not in FLOAT_TYPES and not options.is_rounded:
-            return total  # both read the same integers
-        total += _bytes_of_matrix(embedding, tensors, place, options)
+        if not _is_rounded_embedding(embedding, place, options):  # else both read the same integers
+            total += _bytes_of_matrix(embedding, tensors, place, options)
     return total
+
+
+def _is_rounded_embedding(tensor: GgufTensor, place: _Place, options: WeightOptions) -> bool:
+    if not place.stays_packed or options.rounded_to:
+        return place.stays_packed and options.rounded_to == "int4"
+    return tensor.kind not in FLOAT_TYPES and _has_kernel(tensor, options)
 
 
 def _bytes_of_tensor(
     tensor: GgufTensor, tensors: Mapping[str, GgufTensor], place: _Place, options: WeightOptions
 ) -> int:
-    number = prod(tensor.shape)
-    if tensor.name == _EMBEDDING and (options.is_rounded or tensor.kind in FLOAT_TYPES):
-        return number * place.bytes_of_plain
+    if tensor.name == _EMBEDDING and not _is_rounded_embedding(tensor, place, options):
+        return prod(tensor.shape) * place.bytes_of_plain
     return _bytes_of_matrix(tensor, tensors, place, options)
 
 
@@ -110,12 +114,12 @@ def _bytes_of_matrix(
     number, outputs = prod(tensor.shape), tensor.shape[0]
     if len(tensor.shape) != 2 or not place.stays_packed or not _has_kernel(tensor, options):
         return number * place.bytes_of_plain
-    if tensor.kind in FLOAT_TYPES and not options.is_rounded:
+    if tensor.kind in FLOAT_TYPES and not options.rounded_to:
         return number * (2 if tensor.kind == BF16 else place.bytes_of_plain)
     if tensor.name in (_EMBEDDING, _HEAD):
         return number + 8 * outputs  # with scales
     has_four_bits = all(one.kind in FOUR_BIT_TYPES for one in _merged_with(tensor, tensors))
-    return number * 9 // 16 if has_four_bits and not options.is_rounded else number
+    return number * 9 // 16 if (options.rounded_to == "int4" if options.rounded_to else has_four_bits) else number
 
 
 def _has_kernel(tensor: GgufTensor, options: WeightOptions) -> bool:
@@ -125,7 +129,7 @@ def _has_kernel(tensor: GgufTensor, options: WeightOptions) -> bool:
 
     kernels = native_kernels()
     assert kernels is not None
-    return options.is_rounded or tensor.kind in (F32, F16, BF16) or GgufKernels(kernels).takes(tensor.kind)
+    return options.rounded_to is not None or tensor.kind in (F32, F16, BF16) or GgufKernels(kernels).takes(tensor.kind)
 
 
 def _merged_with(tensor: GgufTensor, tensors: Mapping[str, GgufTensor]) -> list[GgufTensor]:
