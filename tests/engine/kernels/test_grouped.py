@@ -85,7 +85,8 @@ def test_weights_are_those_of_the_file(
     rows = random_rows(outputs, inputs, group, in_order=in_order)
     product = GroupedProduct([rows], None, kernels)
     assert torch.equal(product.weights, rows.floats())
-    x = torch.randint(-64, 65, (count, inputs)).float()  # integers, which rows keep as they are
+    x = torch.randint(-64, 65, (count, inputs)).float()  # integers, which rows keep as they are where one is 127
+    x[:, torch.arange(inputs)[::OF_A_SCALE] if rows.order is None else rows.order[::OF_A_SCALE].long()] = 127
     exact = x.double() @ rows.floats().double().T
     assert torch.allclose(product(x).double(), exact, rtol=1e-5, atol=1e-4)
 

@@ -27,14 +27,15 @@ def rounded(x: Any) -> tuple[Any, Any]:
     """Integers [rows, parts, 128] and the scale of each part. What is missing in the last part is zero."""
     parts = torch.nn.functional.pad(x.float(), (0, -x.shape[1] % OF_A_SCALE)).unflatten(1, (-1, OF_A_SCALE))
     largest = parts.abs().amax(-1)
-    factors = torch.where(largest < 1e-30, 0, 127 / largest)
+    factors = torch.where(largest < 1e-30, 0, torch.full_like(largest, 127) / largest)
     return (parts * factors[..., None]).round(), torch.where(largest < 1e-30, 0, largest / 127)
 
 
 def add_rounded_once(total: Any, numbers: Any, scale: Any) -> Any:
     """total + numbers * scale with one rounding, of numpy arrays."""
     added = numbers.astype(np.float32).astype(np.longdouble) * scale.astype(np.longdouble)
-    return (total.astype(np.longdouble) + added).astype(np.float32)
+    with np.errstate(over="ignore"):
+        return (total.astype(np.longdouble) + added).astype(np.float32)
 
 
 def computed_by_torch(product: Int4Product, x: Any) -> Any:

@@ -6,7 +6,7 @@ TARGET static void NAME(round_row)(const struct integer_product *p, int64_t row)
 /* totals[rows][WIDTH] += x[rows] * the weights of so many groups of a block. The sums have names, as GCC keeps an array of
    them in memory. */
 IN(TARGET) void NAME(multiply)(const uint8_t *weights, const int8_t *x, const struct group_sum *x_sums, int64_t row_bytes,
-                               int64_t groups, const int rows, const enum head head, int32_t *totals) {
+                               int64_t groups, const int rows, const enum head head, int fetches, int32_t *totals) {
 #define SUMS(r) NAME(sums) s##r##0, s##r##1, s##r##2, s##r##3;
 #define OF_ROW(r) ((const struct group_sum *)((const char *)x_sums + r * row_bytes))
 #define DOT(r, i, is_first) \
@@ -39,8 +39,8 @@ IN(TARGET) void NAME(multiply)(const uint8_t *weights, const int8_t *x, const st
   }
   const int before = (head == SCALES_AND_OFFSETS ? 2 : 1) * NAME(WIDTH), bytes = before + INT4_GROUP / 2 * NAME(WIDTH);
   for (int64_t group = 0; group < groups; group++) {
-    for (int line = 0; line < (bytes + 63) / 64; line++)
-      __builtin_prefetch(weights + FETCHED_BYTES + 64 * line, 0, 3);
+    if (fetches)
+      for (int line = 0; line < (bytes + 63) / 64; line++) __builtin_prefetch(weights + FETCHED_BYTES + 64 * line, 0, 3);
     SUMS(0) SUMS(1) SUMS(2) SUMS(3)
     TWO_STEPS(0) TWO_STEPS(1) TWO_STEPS(2) TWO_STEPS(3)
     OF_A_VECTOR(0) OF_A_VECTOR(1) OF_A_VECTOR(2) OF_A_VECTOR(3)
@@ -66,7 +66,7 @@ IN(TARGET) void NAME(fold)(float *to, const int32_t *totals, const float *scales
 }
 
 IN(TARGET) void NAME(multiply_row)(const struct integer_product *p, int64_t block, const int8_t *x, const int rows,
-                                   const enum head head, float *to) {
+                                   const enum head head, int fetches, float *to) {
   const int64_t groups = int4_groups(p), row_bytes = int4_row_bytes(p), each = head == ZEROS ? p->group / INT4_GROUP : groups;
   const uint8_t *weights = (const uint8_t *)p->weights + block * int4_block_bytes(p);
   const struct group_sum *x_sums = (const struct group_sum *)(x + groups * INT4_GROUP);
@@ -79,7 +79,7 @@ IN(TARGET) void NAME(multiply_row)(const struct integer_product *p, int64_t bloc
     if ((of_file + 1) * each < end) end = (of_file + 1) * each;
     int32_t totals[ROWS * NAME(WIDTH)] __attribute__((aligned(64)));
     memset(totals, 0, rows * NAME(WIDTH) * sizeof *totals);
-    NAME(multiply)(weights, x + group * INT4_GROUP, x_sums + group, row_bytes, end - group, rows, head, totals);
+    NAME(multiply)(weights, x + group * INT4_GROUP, x_sums + group, row_bytes, end - group, rows, head, fetches, totals);
     weights += (end - group) * (head == SCALES_AND_OFFSETS ? 2 + INT4_GROUP / 2 : 1 + INT4_GROUP / 2) * NAME(WIDTH);
     if (head == SCALES_AND_OFFSETS) {
       NAME(fold)(to, totals, x_scales + of_row, row_bytes, rows);
@@ -101,9 +101,9 @@ TARGET static void NAME(block)(const struct integer_product *p, int64_t block) {
     float totals[ROWS * NAME(WIDTH)] __attribute__((aligned(64))) = {0};
 #define MULTIPLY(n)                                                      \
   if (p->group)                                                          \
-    NAME(multiply_row)(p, block, x, n, ZEROS, totals);                   \
+    NAME(multiply_row)(p, block, x, n, ZEROS, !row, totals);                   \
   else                                                                   \
-    NAME(multiply_row)(p, block, x, n, SCALES_AND_OFFSETS, totals);
+    NAME(multiply_row)(p, block, x, n, SCALES_AND_OFFSETS, !row, totals);
     switch (rows) {
       case 1: MULTIPLY(1) break;
       case 2: MULTIPLY(2) break;
@@ -111,7 +111,7 @@ TARGET static void NAME(block)(const struct integer_product *p, int64_t block) {
       default: MULTIPLY(4)
     }
 #undef MULTIPLY
-    for (int64_t r = 0; r < rows; r++) finish_row(p, block, row + r, totals + r * NAME(WIDTH));
+    for (int64_t r = 0; r < rows; r++) finish_row(p, block, row + r, totals + r * NAME(WIDTH), NAME(WIDTH));
   }
 }
 
