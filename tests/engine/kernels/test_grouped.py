@@ -10,15 +10,14 @@ import pytest
 import torch
 
 from tests.engine.kernels.conftest import compile_c
-from tests.engine.kernels.test_int4 import OF_A_SCALE, add_rounded_once, rounded
 from tis.engine.kernels import build
 from tis.engine.kernels.grouped_product import GroupedProduct
 from tis.engine.kernels.grouped_rows import GroupedRows, may_be_grouped
 from tis.engine.kernels.native import NativeKernels, load_kernels
 
+STEP = 32
 # rows, outputs, inputs, inputs of a group
 SHAPES = [(1, 16, 32, 32), (1, 200, 1024, 128), (2, 70, 96, 64), (4, 64, 64, 64), (9, 33, 1024, 256), (71, 130, 96, 96)]
-SHAPES += [(5, 40, 480, 160), (2, 20, 576, 192)]  # scales of weights and of rows end at different inputs
 
 
 @pytest.fixture(autouse=True)
@@ -40,26 +39,28 @@ def random_rows(outputs: int, inputs: int, group: int, *, in_order: bool = True)
 
 
 def computed_by_torch(rows: GroupedRows, x: Any) -> Any:
-    """Integers of rows times numbers less zeros, exactly, as far as both have one scale; then times both in turn."""
+    """32 inputs at a time: integers of rows times numbers less zeros, exactly; then times the scale of the group."""
     x = x.float()
     if rows.order is not None:
         x = x[:, rows.order.long()]
-    integers, scales = rounded(x)
-    integers = integers.flatten(1)[:, : rows.inputs].double()
+    x = x.unflatten(1, (-1, STEP))
+    powers = torch.frexp(x.abs().amax(-1))[1] - 7
+    powers += torch.ldexp(x, -powers[..., None]).round().abs().amax(-1) > 127
+    integers = torch.ldexp(x, -powers[..., None]).round()
     assert rows.zeros is not None
-    numbers = rows.integers().double()
-    totals = np.zeros((len(x), len(rows)), np.float32)
+    numbers = rows.integers().double().unflatten(1, (-1, STEP))
+    totals = np.zeros((len(x), len(rows)), np.longdouble)
     for group in range(rows.scales.shape[1]):
-        some, end = np.zeros_like(totals), min((group + 1) * rows.group, rows.inputs)
-        at = group * rows.group
-        while at < end:
-            part = at // OF_A_SCALE
-            here = slice(at, min(end, (part + 1) * OF_A_SCALE))
-            sums = integers[:, here] @ (numbers[:, here] - rows.zeros[:, group, None].double()).T
-            some = add_rounded_once(some, sums.numpy(), scales[:, part, None].numpy())
-            at = here.stop
-        totals = add_rounded_once(totals, some, rows.scales[None, :, group].numpy())
-    return torch.from_numpy(totals)
+        some = torch.zeros(len(x), len(rows))
+        for step in range(group * rows.group // STEP, min((group + 1) * rows.group // STEP, numbers.shape[1])):
+            products = (integers[:, step].double() @ numbers[:, step].T).float()
+            zeros = rows.zeros[:, group].double() * integers[:, step].sum(-1, keepdim=True).double()
+            some += torch.ldexp(products, powers[:, step, None])
+            some -= torch.ldexp(zeros.float(), powers[:, step, None])
+        # One rounding of the product and the sum.
+        added = some.numpy().astype(np.longdouble) * rows.scales[:, group].numpy().astype(np.longdouble)
+        totals = (totals + added).astype(np.float32).astype(np.longdouble)
+    return torch.from_numpy(totals.astype(np.float32))
 
 
 @pytest.mark.parametrize(("count", "outputs", "inputs", "group"), SHAPES)
@@ -85,8 +86,7 @@ def test_weights_are_those_of_the_file(
     rows = random_rows(outputs, inputs, group, in_order=in_order)
     product = GroupedProduct([rows], None, kernels)
     assert torch.equal(product.weights, rows.floats())
-    x = torch.randint(-64, 65, (count, inputs)).float()  # integers, which rows keep as they are where one is 127
-    x[:, torch.arange(inputs)[::OF_A_SCALE] if rows.order is None else rows.order[::OF_A_SCALE].long()] = 127
+    x = torch.randint(-64, 65, (count, inputs)).float()  # integers, which rows keep as they are
     exact = x.double() @ rows.floats().double().T
     assert torch.allclose(product(x).double(), exact, rtol=1e-5, atol=1e-4)
 

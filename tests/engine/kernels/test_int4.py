@@ -4,7 +4,6 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -14,7 +13,7 @@ from tis.engine.kernels.integer_product import Int4Product, Int8Product, takes_i
 from tis.engine.kernels.native import NativeKernels, load_kernels
 from tis.engine.weights.int4 import Int8Embedding
 
-GROUP, OF_A_SCALE = 32, 128  # inputs of a weight's scale, and of a row's
+GROUP = 32
 SHAPES = [(1, 16, 32), (1, 200, 1024), (2, 70, 100), (3, 17, 31), (4, 64, 64), (5, 5, 1), (9, 33, 1000), (71, 130, 96)]
 
 
@@ -23,33 +22,23 @@ def seed() -> None:
     torch.manual_seed(0)
 
 
-def rounded(x: Any) -> tuple[Any, Any]:
-    """Integers [rows, parts, 128] and the scale of each part. What is missing in the last part is zero."""
-    parts = torch.nn.functional.pad(x.float(), (0, -x.shape[1] % OF_A_SCALE)).unflatten(1, (-1, OF_A_SCALE))
-    largest = parts.abs().amax(-1)
-    factors = torch.where(largest < 1e-30, 0, torch.full_like(largest, 127) / largest)
-    return (parts * factors[..., None]).round(), torch.where(largest < 1e-30, 0, largest / 127)
-
-
-def add_rounded_once(total: Any, numbers: Any, scale: Any) -> Any:
-    """total + numbers * scale with one rounding, of numpy arrays."""
-    added = numbers.astype(np.float32).astype(np.longdouble) * scale.astype(np.longdouble)
-    with np.errstate(over="ignore"):
-        return (total.astype(np.longdouble) + added).astype(np.float32)
-
-
 def computed_by_torch(product: Int4Product, x: Any) -> Any:
-    """128 inputs at a time: integers of rows times those of weights, exactly; then times the scale of the row."""
-    integers, scales = rounded(x)
+    """Group by group: integers of rows times those of weights, exactly, times the group's power; then offsets."""
+    groups = -(-product.inputs // GROUP)
+    padding = (0, groups * GROUP - product.inputs)
+    rows = torch.nn.functional.pad(x.float(), padding).unflatten(1, (groups, GROUP))
     numbers, offsets = (
-        torch.nn.functional.pad(one.double(), (0, -x.shape[1] % OF_A_SCALE)).unflatten(1, (-1, OF_A_SCALE))
-        for one in product.parts
+        torch.nn.functional.pad(one.double(), padding).unflatten(1, (groups, GROUP)) for one in product.parts
     )
-    totals = np.zeros((len(x), product.outputs), np.float32)
-    for part in range(integers.shape[1]):
-        sums = integers[:, part].double() @ (numbers - offsets)[:, part].T
-        totals = add_rounded_once(totals, sums.numpy(), scales[:, part, None].numpy())
-    return torch.from_numpy(totals) * product.scales[: product.outputs]
+    powers = torch.frexp(rows.abs().amax(-1))[1] - 7
+    powers += torch.ldexp(rows, -powers[..., None]).round().abs().amax(-1) > 127
+    integers = torch.ldexp(rows, -powers[..., None]).round()
+    totals = torch.zeros(len(x), product.outputs)
+    for group in range(groups):
+        for weights, sign in ((numbers, 1), (offsets, -1)):
+            sums = sign * (integers[:, group].double() @ weights[:, group].T).float()  # at most 24 bits
+            totals += torch.ldexp(sums, powers[:, group, None])
+    return totals * product.scales[: product.outputs]
 
 
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)

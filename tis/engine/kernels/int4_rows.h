@@ -3,21 +3,26 @@ enum { NAME(WIDTH) = VECTORS * LANES };
 
 TARGET static void NAME(round_row)(const struct integer_product *p, int64_t row) { round_row(p, row); }
 
-/* totals[rows][WIDTH] += x[rows] * the weights of so many groups of a block. The sums have names, as GCC keeps an array of
-   them in memory. */
-IN(TARGET) void NAME(multiply)(const uint8_t *weights, const int8_t *x, const struct group_sum *x_sums, int64_t row_bytes,
-                               int64_t groups, const int rows, const enum head head, int fetches, int32_t *totals) {
+/* totals[rows][WIDTH] += x[rows] * the weights of so many groups of a block. `scales` are those of x. `head` is what stands
+   before the numbers of a group; with SCALED_ZEROS each group has a scale of 32 bits in `by`. The sums have names, as GCC
+   keeps an array of them in memory. */
+IN(TARGET) void NAME(multiply)(const uint8_t *weights, const int8_t *x, const int8_t *scales, int64_t row_bytes, int64_t groups,
+                               const int rows, const enum head head, const float *by, float *totals) {
 #define SUMS(r) NAME(sums) s##r##0, s##r##1, s##r##2, s##r##3;
-#define OF_ROW(r) ((const struct group_sum *)((const char *)x_sums + r * row_bytes))
 #define DOT(r, i, is_first) \
-  if (r < rows && i < VECTORS) s##r##i = is_first ? NAME(first)(w##i, four, OF_ROW(r)) : NAME(dot)(s##r##i, w##i, four);
+  if (r < rows && i < VECTORS) s##r##i = is_first ? NAME(first)(w##i, four) : NAME(dot)(s##r##i, w##i, four);
 #define DOTS(r, step, is_first)                            \
   {                                                        \
     const int8_t *four = x + r * row_bytes + 4 * (step);   \
     DOT(r, 0, is_first) DOT(r, 1, is_first) DOT(r, 2, is_first) DOT(r, 3, is_first) \
   }
 #define ADD(r, i) \
-  if (r < rows) NAME(add)(totals + r * NAME(WIDTH) + i * LANES, s##r##i, of, OF_ROW(r));
+  if (r < rows) {                                                                                                       \
+    if (head == SCALED_ZEROS)                                                                                           \
+      NAME(add_scaled)(totals + r * NAME(WIDTH) + i * LANES, s##r##i, of, (const void *)(scales + r * row_bytes), by + i * LANES); \
+    else                                                                                                                \
+      NAME(add)(totals + r * NAME(WIDTH) + i * LANES, s##r##i, of, (const void *)(scales + r * row_bytes));             \
+  }
 #define ALL_ROWS(DO, ...) DO(0, __VA_ARGS__) DO(1, __VA_ARGS__) DO(2, __VA_ARGS__) DO(3, __VA_ARGS__)
 #define OF_A_VECTOR(i)                                                                               \
   if (i < VECTORS) {                                                                                 \
@@ -39,15 +44,15 @@ IN(TARGET) void NAME(multiply)(const uint8_t *weights, const int8_t *x, const st
   }
   const int before = (head == SCALES_AND_OFFSETS ? 2 : 1) * NAME(WIDTH), bytes = before + INT4_GROUP / 2 * NAME(WIDTH);
   for (int64_t group = 0; group < groups; group++) {
-    if (fetches)
-      for (int line = 0; line < (bytes + 63) / 64; line++) __builtin_prefetch(weights + FETCHED_BYTES + 64 * line, 0, 3);
+    for (int line = 0; line < (bytes + 63) / 64; line++)
+      __builtin_prefetch(weights + FETCHED_BYTES + 64 * line, 0, 3);
     SUMS(0) SUMS(1) SUMS(2) SUMS(3)
     TWO_STEPS(0) TWO_STEPS(1) TWO_STEPS(2) TWO_STEPS(3)
     OF_A_VECTOR(0) OF_A_VECTOR(1) OF_A_VECTOR(2) OF_A_VECTOR(3)
-    weights += bytes, x += INT4_GROUP, x_sums++;
+    weights += bytes, x += INT4_GROUP, scales += sizeof(struct group_scale);
+    if (head == SCALED_ZEROS) by += NAME(WIDTH);
   }
 #undef SUMS
-#undef OF_ROW
 #undef DOT
 #undef DOTS
 #undef ADD
@@ -56,54 +61,51 @@ IN(TARGET) void NAME(multiply)(const uint8_t *weights, const int8_t *x, const st
 #undef TWO_STEPS
 }
 
-/* to[row] += scales[row] * totals[row], with one rounding. */
-IN(TARGET) void NAME(fold)(float *to, const int32_t *totals, const float *scales, int64_t row_bytes, const int rows) {
-  for (int r = 0; r < rows; r++) {
-    const float scale = *(const float *)((const char *)scales + r * row_bytes);
-    for (int i = 0; i < NAME(WIDTH); i++)
-      to[r * NAME(WIDTH) + i] = fmaf((float)totals[r * NAME(WIDTH) + i], scale, to[r * NAME(WIDTH) + i]);
+/* Zeros. GCC would make an instruction of it that takes a hundred cycles to begin (`rep stos`). */
+IN(TARGET) void NAME(clear)(float *totals, const int rows) {
+  for (int at = 0; at < rows * NAME(WIDTH) * 4; at += 64) {
+    memset((char *)totals + at, 0, 64);
+    __asm__ volatile("" ::: "memory");
   }
 }
 
-IN(TARGET) void NAME(multiply_row)(const struct integer_product *p, int64_t block, const int8_t *x, const int rows,
-                                   const enum head head, int fetches, float *to) {
-  const int64_t groups = int4_groups(p), row_bytes = int4_row_bytes(p), each = head == ZEROS ? p->group / INT4_GROUP : groups;
-  const uint8_t *weights = (const uint8_t *)p->weights + block * int4_block_bytes(p);
-  const struct group_sum *x_sums = (const struct group_sum *)(x + groups * INT4_GROUP);
-  const float *x_scales = (const float *)(x_sums + groups);
-  const float *by = p->scales + block * ((groups + each - 1) / each) * NAME(WIDTH);
-  float of_a_scale[ROWS * NAME(WIDTH)] __attribute__((aligned(64))); /* what the inputs of a scale of a file add */
-  for (int64_t group = 0, end; group < groups; group = end) {
-    const int64_t of_file = group / each, of_row = group / GROUPS_OF_A_SCALE;
-    end = (of_row + 1) * GROUPS_OF_A_SCALE < groups ? (of_row + 1) * GROUPS_OF_A_SCALE : groups;
-    if ((of_file + 1) * each < end) end = (of_file + 1) * each;
-    int32_t totals[ROWS * NAME(WIDTH)] __attribute__((aligned(64)));
-    memset(totals, 0, rows * NAME(WIDTH) * sizeof *totals);
-    NAME(multiply)(weights, x + group * INT4_GROUP, x_sums + group, row_bytes, end - group, rows, head, fetches, totals);
-    weights += (end - group) * (head == SCALES_AND_OFFSETS ? 2 + INT4_GROUP / 2 : 1 + INT4_GROUP / 2) * NAME(WIDTH);
-    if (head == SCALES_AND_OFFSETS) {
-      NAME(fold)(to, totals, x_scales + of_row, row_bytes, rows);
-      continue;
-    }
-    if (group == of_file * each) memset(of_a_scale, 0, rows * NAME(WIDTH) * sizeof(float));
-    NAME(fold)(of_a_scale, totals, x_scales + of_row, row_bytes, rows);
-    if (end < groups && end < (of_file + 1) * each) continue;
+/* The same for groups with scales of 32 bits. */
+IN(TARGET) void NAME(multiply_groups)(const struct integer_product *p, int64_t block, const uint8_t *weights, const int8_t *x,
+                                      const int rows, float *totals) {
+  const int64_t groups = int4_groups(p), row_bytes = int4_row_bytes(p), each = p->group / INT4_GROUP;
+  const float *of_group = p->scales + block * ((groups + each - 1) / each) * NAME(WIDTH);
+  const int8_t *scales = x + groups * INT4_GROUP;
+  if (each == 1) {
+    NAME(multiply)(weights, x, scales, row_bytes, groups, rows, SCALED_ZEROS, of_group, totals);
+    return;
+  }
+  for (int64_t group = 0; group < groups; group += each, of_group += NAME(WIDTH)) {
+    float sums[ROWS * NAME(WIDTH)] __attribute__((aligned(64)));
+    NAME(clear)(sums, rows);
+    const int64_t count = groups - group < each ? groups - group : each;
+    NAME(multiply)(weights, x + group * INT4_GROUP, scales + group * (int64_t)sizeof(struct group_scale), row_bytes, count,
+                   rows, ZEROS, NULL, sums);
     for (int r = 0; r < rows; r++)
       for (int i = 0; i < NAME(WIDTH); i++)
-        to[r * NAME(WIDTH) + i] = fmaf(of_a_scale[r * NAME(WIDTH) + i], by[of_file * NAME(WIDTH) + i], to[r * NAME(WIDTH) + i]);
+        totals[r * NAME(WIDTH) + i] = fmaf(sums[r * NAME(WIDTH) + i], of_group[i], totals[r * NAME(WIDTH) + i]);
+    weights += count * (1 + INT4_GROUP / 2) * NAME(WIDTH);
   }
 }
 
 TARGET static void NAME(block)(const struct integer_product *p, int64_t block) {
+  const int64_t groups = int4_groups(p), row_bytes = int4_row_bytes(p);
+  const uint8_t *weights = (const uint8_t *)p->weights + block * int4_block_bytes(p);
   for (int64_t row = 0; row < p->rows; row += ROWS) {
-    const int8_t *x = (const int8_t *)p->integers + row * int4_row_bytes(p);
+    const int8_t *x = (const int8_t *)p->integers + row * row_bytes;
     const int64_t rows = p->rows - row < ROWS ? p->rows - row : ROWS;
-    float totals[ROWS * NAME(WIDTH)] __attribute__((aligned(64))) = {0};
-#define MULTIPLY(n)                                                      \
-  if (p->group)                                                          \
-    NAME(multiply_row)(p, block, x, n, ZEROS, !row, totals);                   \
-  else                                                                   \
-    NAME(multiply_row)(p, block, x, n, SCALES_AND_OFFSETS, !row, totals);
+    float totals[ROWS * NAME(WIDTH)] __attribute__((aligned(64)));
+    NAME(clear)(totals, ROWS);
+    const int8_t *scales = x + groups * INT4_GROUP;
+#define MULTIPLY(n)                                                                 \
+  if (p->group)                                                                     \
+    NAME(multiply_groups)(p, block, weights, x, n, totals);                         \
+  else                                                                              \
+    NAME(multiply)(weights, x, scales, row_bytes, groups, n, SCALES_AND_OFFSETS, NULL, totals);
     switch (rows) {
       case 1: MULTIPLY(1) break;
       case 2: MULTIPLY(2) break;

@@ -105,7 +105,7 @@ class Int8Product(IntegerProduct):
 
 
 class Int4Product(IntegerProduct):
-    """32 inputs of an output have a scale and an offset. Rows have 8 bits, and a scale for each 128 of them."""
+    """32 inputs of an output have a scale and an offset. Rows have 8 bits, and a power of two for each 32 of them."""
 
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
         super().__init__(weight.shape, bias, level_of(kernels, 4), kernels)
