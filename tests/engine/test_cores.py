@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.engine.conftest import DEMO
+from tis.arguments import loader_of, served_models_of
 from tis.engine import cores
 from tis.engine.cores import best_threads, is_interleaved, memory_nodes, physical_cores, use_threads
 from tis.engine.machine import crowded_threads, sockets
+from tis.settings import Settings
 
 
 @pytest.fixture
@@ -68,6 +71,15 @@ def test_the_setting_counts_then_openmp_then_the_cores(monkeypatch: pytest.Monke
     assert seen_by_a_new_thread() == 1
     use_threads(7, are_set=True)
     assert seen_by_a_new_thread() == 7
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("threads")
+def test_a_model_that_is_loaded_computes_with_the_threads_of_the_setting() -> None:
+    settings = Settings(model_repo_id=DEMO, cpu_threads=3)
+    [entry] = served_models_of(settings)
+    loader_of(settings)(entry, lambda stage, share: None)
+    assert torch.get_num_threads() == 3
 
 
 def test_a_part_of_the_memory_counts_if_one_of_its_cores_may_be_used(tmp_path: Path) -> None:
