@@ -31,7 +31,7 @@ MANY_ROWS = 384
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ModelShape:
     name: str
     layers: int
     hidden: int
@@ -48,11 +48,11 @@ class Shape:
         return [(qkv, self.hidden), (self.hidden, attended), (2 * self.inner, self.hidden), (self.hidden, self.inner)]
 
 
-SHAPES = (Shape("0.45 B", 28, 1024, 3072, 16, 8), Shape("8 B", 36, 4096, 12_288, 32, 8))
+SHAPES = (ModelShape("0.45 B", 28, 1024, 3072, 16, 8), ModelShape("8 B", 36, 4096, 12_288, 32, 8))
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class OneThread:
     """What one thread does, and two."""
 
     bytes_per_second: dict[str, float]
@@ -61,8 +61,8 @@ class Core:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    core: Core
+class ManyCores:
+    core: OneThread
     cores: int
     sockets: int
     socket_bandwidth: float
@@ -100,12 +100,12 @@ class Machine:
         turns = ceil(parts / self.cores) / parts  # of the whole work, what the slowest core has
         return max(turns * max(reading, computing), num_bytes / self.bandwidth)
 
-    def attention(self, shape: Shape, rows: int, keys: int) -> float:
+    def attention(self, shape: ModelShape, rows: int, keys: int) -> float:
         num_bytes = 4.0 * rows * keys * shape.key_heads * shape.size
         reading = num_bytes / self.core.bytes_per_second["bfloat16"]
         return self.operation(rows * shape.key_heads * ceil(keys / SPAN_KEYS), reading, num_bytes, 0.0)
 
-    def step(self, shape: Shape, kind: str, rows: int, keys: int) -> tuple[float, float]:
+    def step(self, shape: ModelShape, kind: str, rows: int, keys: int) -> tuple[float, float]:
         """Seconds of a decode step, and the share of it that is waiting at barriers."""
         layer = sum(self.product(kind, *sizes, rows) for sizes in shape.products())
         if keys:
@@ -139,10 +139,10 @@ def main() -> None:
                 print(f"| {named} | {kind} | {shown} |")
 
 
-def machines(core: Core, options: argparse.Namespace) -> list[tuple[Machine, str]]:
-    def new(cores: int, sockets: int, placement: str = "near") -> Machine:
+def machines(core: OneThread, options: argparse.Namespace) -> list[tuple[ManyCores, str]]:
+    def new(cores: int, sockets: int, placement: str = "near") -> ManyCores:
         gigabytes = (options.socket_bandwidth * 1e9, options.link_bandwidth * 1e9)
-        return Machine(core, cores, sockets, *gigabytes, options.wait_per_core * 1e-6, placement)
+        return ManyCores(core, cores, sockets, *gigabytes, options.wait_per_core * 1e-6, placement)
 
     found = [(new(cores, 1), f"{cores}, 1") for cores in options.cores]
     most = max(options.cores)
@@ -151,7 +151,7 @@ def machines(core: Core, options: argparse.Namespace) -> list[tuple[Machine, str
     return found
 
 
-def measured_core(rounds: int) -> Core:
+def measured_core(rounds: int) -> OneThread:
     import torch
 
     before = torch.get_num_threads()
@@ -163,7 +163,7 @@ def measured_core(rounds: int) -> Core:
             size = outputs * inputs * len(products)
             reading[kind] = size * BYTES[kind] / _seconds(products, 1, inputs, rounds)
             computing[kind] = size * MANY_ROWS / _seconds(products[:4], MANY_ROWS, inputs, 2) * 4 / len(products)
-        return Core(reading, computing, _wait_of_two(rounds))
+        return OneThread(reading, computing, _wait_of_two(rounds))
     finally:
         torch.set_num_threads(before)
 
@@ -234,7 +234,7 @@ def _wait_of_two(rounds: int) -> float:
     return max(0.0, (two - one / 2) / (8 * BARRIERS["bfloat16"]))
 
 
-def _said(core: Core, kind: str) -> str:
+def _said(core: OneThread, kind: str) -> str:
     reading, computing = core.bytes_per_second[kind] / 1e9, 2 * core.products_per_second[kind] / 1e9
     return f"{kind} {reading:.1f} GB/s at one row, {computing:.0f} GOP/s at {MANY_ROWS}"
 

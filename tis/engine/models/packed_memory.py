@@ -38,7 +38,7 @@ class _JsonConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Destination:
     """Where weights go, and what a number takes that becomes a plain one."""
 
     is_cpu: bool
@@ -66,7 +66,7 @@ def packed_bytes_of(folder: Path, options: WeightOptions) -> int | None:
     return PackedFiles(folder, config, form).num_bytes(stays=place.stays_packed, bytes_of_plain=bytes_of_plain)
 
 
-def _place_of(options: WeightOptions) -> _Place:
+def _place_of(options: WeightOptions) -> _Destination:
     import torch
 
     from tis.engine.models.packed_files import has_kernels_for_packed
@@ -75,7 +75,7 @@ def _place_of(options: WeightOptions) -> _Place:
     on_cpu = options.device_map == "cpu" or not torch.accelerator.is_available()
     stays = on_cpu and options.native_kernels and has_kernels_for_packed()
     is_wide = options.dtype == "float32" or on_cpu and not stays and not computes_in_bfloat16()
-    return _Place(on_cpu, stays, 4 if is_wide else 2)
+    return _Destination(on_cpu, stays, 4 if is_wide else 2)
 
 
 def _gguf_bytes_of(path: Path, options: WeightOptions) -> int:
@@ -83,7 +83,7 @@ def _gguf_bytes_of(path: Path, options: WeightOptions) -> int:
     preload_torch()
     place = _place_of(options)
     if options.dtype == "auto" and all(one.kind == F32 for one in tensors.values() if len(one.shape) > 1):
-        place = _Place(place.is_cpu, place.stays_packed, 4)
+        place = _Destination(place.is_cpu, place.stays_packed, 4)
     total = sum(_bytes_of_tensor(one, tensors, place, options) for one in tensors.values())
     embedding = tensors.get(_EMBEDDING)
     if (
@@ -94,14 +94,14 @@ def _gguf_bytes_of(path: Path, options: WeightOptions) -> int:
     return total
 
 
-def _is_rounded_embedding(tensor: GgufTensor, place: _Place, options: WeightOptions) -> bool:
+def _is_rounded_embedding(tensor: GgufTensor, place: _Destination, options: WeightOptions) -> bool:
     if not place.stays_packed or options.rounded_to:
         return place.stays_packed and options.rounded_to == "int4"
     return tensor.kind not in FLOAT_TYPES and _has_kernel(tensor, options)
 
 
 def _bytes_of_tensor(
-    tensor: GgufTensor, tensors: Mapping[str, GgufTensor], place: _Place, options: WeightOptions
+    tensor: GgufTensor, tensors: Mapping[str, GgufTensor], place: _Destination, options: WeightOptions
 ) -> int:
     if tensor.name == _EMBEDDING and not _is_rounded_embedding(tensor, place, options):
         return prod(tensor.shape) * place.bytes_of_plain
@@ -109,7 +109,7 @@ def _bytes_of_tensor(
 
 
 def _bytes_of_matrix(
-    tensor: GgufTensor, tensors: Mapping[str, GgufTensor], place: _Place, options: WeightOptions
+    tensor: GgufTensor, tensors: Mapping[str, GgufTensor], place: _Destination, options: WeightOptions
 ) -> int:
     number, outputs = prod(tensor.shape), tensor.shape[0]
     if len(tensor.shape) != 2 or not place.stays_packed or not _has_kernel(tensor, options):
