@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tis import __version__
 from tis.admission.limits import AdmissionLimits
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.cores import use_threads
 from tis.engine.errors import LoadFailed
 from tis.engine.local_engine import EngineLimits
 from tis.engine.models.catalogue import (
@@ -174,6 +175,9 @@ def loader_of(settings: Settings) -> Load:
         options_of_entry = replace(options, revision=entry.revision, dtype=dtype, batch=batch)
         if entry.handler:
             return _load_handler(entry, options_of_entry, report)
+        report("importing torch", None)
+        preload_torch()
+        use_threads(settings.cpu_threads, are_set="OMP_NUM_THREADS" in os.environ)
         if is_gguf(entry.repo) and entry.task != "chat":
             raise LoadFailed(f"{entry.id} is a GGUF file, and those are read for the task chat, not {entry.task}.")
         if entry.task == "chat":
@@ -254,7 +258,7 @@ def _packed_bytes_of(folder: Path, entry: CatalogueEntry, settings: Settings) ->
     if entry.task != "chat" or entry.handler:
         return None
     dtype = entry.dtype or settings.torch_dtype
-    options = WeightOptions(settings.device_map, settings.kernels == "auto", dtype, bool(settings.quantize))
+    options = WeightOptions(settings.device_map, settings.kernels == "auto", dtype, settings.quantize)
     return packed_bytes_of(folder, options)
 
 

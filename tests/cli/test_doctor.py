@@ -9,7 +9,8 @@ import pytest
 from tests.cli.tis_process import tis
 from tests.engine.conftest import DEMO
 from tests.serving import free_port
-from tis.engine.machine import container_bytes, container_cores, cpu_flags, crowd
+from tis.engine.cores import container_cores
+from tis.engine.machine import container_bytes, cpu_flags, crowd
 
 
 def found(folder: Path, code: int, **variables: str) -> dict[str, tuple[str, str]]:
@@ -32,7 +33,9 @@ def test_what_would_fail_is_said_before_it_does(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         variables = {"MODEL_REPO_ID": "nobody/nothing", "AUTO_DOWNLOAD_MODELS": "0", "HF_HOME": str(tmp_path / "hub")}
+        variables |= {"CPU_THREADS": "1000"}
         said = found(tmp_path, 1, PORT=port, PERSIST_SESSIONS="1", SESSIONS_SYNC="full", **variables)
+    assert said["cores"][0] == "slow" and said["cores"][1].startswith("1000 threads of models for ")
     assert said["port"][0] == "bad" and "Set PORT" in said["port"][1]
     assert said["model"][0] == "bad" and "tis download" in said["model"][1]
     assert said["sessions"] == ("slow", "SESSIONS_SYNC=full: every commit waits for the disk")

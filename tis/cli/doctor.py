@@ -43,17 +43,26 @@ def run(parsed: argparse.Namespace) -> None:
 
 
 def findings() -> Iterator[Finding]:
-    yield from findings_of_machine(threads_are_set="OMP_NUM_THREADS" in os.environ)
-    yield from findings_of_accelerators()
+    settings, fault = None, ""
     try:
         settings = Settings.from_env()
     except SettingsError as error:
-        yield Finding("settings", "bad", str(error))
+        fault = str(error)
+    yield from findings_of_machine(threads=_threads(settings))
+    yield from findings_of_accelerators()
+    if settings is None:
+        yield Finding("settings", "bad", fault)
         return
     yield from _models(settings)
     yield from _port(settings)
     yield from _files(settings)
     yield from _limits(settings)
+
+
+def _threads(settings: Settings | None) -> int | None:
+    """None: as many as suit the cores."""
+    of_openmp = os.environ.get("OMP_NUM_THREADS", "")
+    return (settings.cpu_threads if settings else 0) or (int(of_openmp) if of_openmp.isdecimal() else None)
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

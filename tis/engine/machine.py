@@ -13,6 +13,7 @@ from typing import Literal
 import psutil  # type: ignore[import-untyped]  # comes with accelerate
 
 from tis import __version__
+from tis.engine.cores import allowed_cpus, available_cores, is_interleaved, memory_nodes
 from tis.engine.kernels.build import library_path, why_not_here
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "fastapi", "uvicorn", "pydantic", "numpy", "av", "Pillow", "mcp")
@@ -33,16 +34,16 @@ class Finding:
     values: Mapping[str, str | float] = field(default_factory=dict)
 
 
-def findings_of_machine(*, threads_are_set: bool, with_torch: bool = True) -> Iterator[Finding]:
-    """Reads files. `threads_are_set`: somebody has set OMP_NUM_THREADS.
+def findings_of_machine(*, threads: int | None, with_torch: bool = True) -> Iterator[Finding]:
+    """Reads files. `threads`: those of models, where that is known or somebody has set them.
 
     `with_torch`: imports torch to load the kernels; else they are judged by their file.
     """
     yield from _versions()
     yield from _processor(cpu_flags(), available_cores(), os.cpu_count() or 1)
     yield from crowd(load_average(), os.cpu_count() or 1)
-    if not threads_are_set:
-        yield from _threads(container_cores(), os.cpu_count() or 1)
+    yield from crowded_threads(threads, available_cores())
+    yield from sockets(memory_nodes(allowed_cpus()), interleaved=is_interleaved())
     yield from _kernels(with_torch=with_torch)
     free, limit = memory_bytes()
     values = {"free": round(free / _GIB, 1), "limit": round(limit / _GIB, 1)}
@@ -77,20 +78,6 @@ def cpu_flags(path: Path = Path("/proc/cpuinfo")) -> frozenset[str] | None:
     except OSError:
         return None
     return next((frozenset(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), None)
-
-
-def available_cores() -> float:
-    """Of those of the machine: the affinity of this process, and the quota of its container."""
-    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    return min(cores, container_cores() or cores)
-
-
-def container_cores(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float | None:
-    try:
-        quota, period = path.read_text(encoding="ascii").split()[:2]
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError, ZeroDivisionError):
-        return None
 
 
 def _processor(flags: frozenset[str] | None, cores: float, of_machine: int) -> Iterator[Finding]:
@@ -128,11 +115,16 @@ def crowd(load: float | None, of_machine: int) -> Iterator[Finding]:
         yield Finding("cores", "slow", text, "crowded", {"load": f"{load:.0f}", "of": of_machine})
 
 
-def _threads(quota: float | None, of_machine: int) -> Iterator[Finding]:
-    if quota and quota < of_machine:
-        best = max(1, int(quota))
-        text = f"the container gets {quota:g}, and torch sees all: set OMP_NUM_THREADS={best}"
-        yield Finding("cores", "slow", text, "too_many_threads", {"quota": f"{quota:g}", "best": best})
+def crowded_threads(threads: int | None, cores: float) -> Iterator[Finding]:
+    if threads and threads > max(1, cores):
+        text = f"{threads} threads of models for {cores:g} cores: they wait for each other. Lower CPU_THREADS"
+        yield Finding("cores", "slow", text, "too_many_threads", {"threads": threads, "cores": f"{cores:g}"})
+
+
+def sockets(nodes: int, *, interleaved: bool) -> Iterator[Finding]:
+    if nodes > 1 and not interleaved:
+        text = f"{nodes} sockets, and the weights lie at one: start a server on each, or `numactl --interleave=all`"
+        yield Finding("memory", "slow", text, "sockets", {"nodes": nodes})
 
 
 def _kernels(*, with_torch: bool) -> Iterator[Finding]:

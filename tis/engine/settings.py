@@ -120,6 +120,13 @@ class GenerationSettings(BaseModel):
     kernels: Literal["auto", "off"] = Field(
         "auto", description="native kernels for decoder layers on a CPU, where they are built; off: torch alone"
     )
+    cpu_threads: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="threads that compute a step on a CPU; 0 = OMP_NUM_THREADS, else one for each core that this "
+        "process may use: its affinity and the quota of its container",
+    )
     prompt_lookup: Literal["on", "off"] = Field(
         "on",
         description="drafts answers from what prompt and answer said before, which the model checks several tokens a "

@@ -18,7 +18,7 @@
 
 #include "integer_product.h"
 
-enum { INT4_GROUP = 32 };
+enum { INT4_GROUP = 32, MAX_WIDTH = 64 };
 
 /* Of one group of a row. */
 struct group_scale {
@@ -90,20 +90,34 @@ static inline __attribute__((always_inline)) void round_row(const struct integer
   }
 }
 
-static inline __attribute__((always_inline)) void finish_row(const struct integer_product *p, int64_t block, int64_t row, const float *totals) {
-  const int64_t width = integer_width(p->level), first = block * width, left = p->outputs - first;
-  for (int64_t i = 0; i < width && i < left; i++) {
-    const float scale = p->group ? 1 : p->scales[first + i];
-    const float value = p->bias ? fmaf(totals[i], scale, p->bias[first + i]) : totals[i] * scale;
-    if (!p->is_bfloat) {
-      ((float *)p->out)[row * p->outputs + first + i] = value;
-      continue;
-    }
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    const uint16_t rounded = value != value ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    ((uint16_t *)p->out)[row * p->outputs + first + i] = rounded;
+/* `width` is that of a block, and a constant, so that all outputs are computed in vectors. */
+static inline __attribute__((always_inline)) void finish_row(const struct integer_product *p, int64_t block, int64_t row,
+                                                             const float *totals, const int width) {
+  const int64_t first = block * width, left = p->outputs - first, count = left < width ? left : width;
+  const float *scales = p->scales + first, *bias = p->bias ? p->bias + first : NULL;
+#define COPY(to, from) /* a whole block in vectors */ \
+  if (count == width)                                  \
+    memcpy(to, from, width * sizeof *(from));          \
+  else                                                 \
+    memcpy(to, from, count * sizeof *(from));
+  float values[MAX_WIDTH] __attribute__((aligned(64)));
+  if (p->group)
+    for (int i = 0; i < width; i++) values[i] = bias ? totals[i] + bias[i] : totals[i];
+  else if (bias)
+    for (int i = 0; i < width; i++) values[i] = fmaf(totals[i], scales[i], bias[i]);
+  else
+    for (int i = 0; i < width; i++) values[i] = totals[i] * scales[i];
+  if (!p->is_bfloat) {
+    COPY((float *)p->out + row * p->outputs + first, values);
+    return;
   }
+  uint32_t bits[MAX_WIDTH] __attribute__((aligned(64)));
+  uint16_t rounded[MAX_WIDTH] __attribute__((aligned(64)));
+  memcpy(bits, values, width * sizeof(float));
+  for (int i = 0; i < width; i++)
+    rounded[i] = (uint16_t)((bits[i] & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : (bits[i] + 0x7fff + (bits[i] >> 16 & 1)) >> 16);
+  COPY((uint16_t *)p->out + row * p->outputs + first, rounded);
+#undef COPY
 }
 
 #define IN(target) target static inline __attribute__((always_inline))

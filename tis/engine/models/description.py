@@ -156,7 +156,7 @@ def _media(folder: Path, config: Mapping[str, Any]) -> Collection[MediumKind]:
 
 def _template(folder: Path) -> str:
     path = folder / "chat_template.jinja"
-    if path.exists():
+    if path.is_file():
         return path.read_text(encoding="utf-8", errors="replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
         template = read_object(folder / name).get("chat_template")
@@ -168,7 +168,7 @@ def _template(folder: Path) -> str:
 def read_object(path: Path) -> Mapping[str, Any]:
     """Empty if the file is missing or invalid: the load reports the reason."""
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
+        if not path.is_file() or path.stat().st_size > _MAX_FILE_BYTES:  # to open a FIFO may wait for ever
             return {}
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -20,6 +20,7 @@ _MAGIC, _VERSIONS = b"GGUF", (2, 3)
 _MIN_BYTES = 24
 _STRING, _ARRAY = 8, 9
 _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_LENGTH = struct.Struct("<Q")
 _MAX_ENTRIES = 65_536  # of the metadata
 _MAX_TENSORS = 65_536
 _MAX_KEY_BYTES = 1024
@@ -152,12 +153,26 @@ class _Reader:
             return list(self._unpack(f"{count}{_FORMATS[kind]}"))
         if kind != _STRING:
             raise self._fault(f"has a list of type {kind}, which is not read")
-        return [self._string(_MAX_ITEM_BYTES) for _ in range(count)]
+        return self._strings(count)
+
+    def _strings(self, count: int) -> list[str]:
+        """In one loop, as a vocabulary and its merges are some 300,000."""
+        texts, data, at, end = [], self._data, self._at, len(self._data)
+        for _ in range(count):
+            [length] = _LENGTH.unpack_from(data, at)
+            if length > _MAX_ITEM_BYTES:
+                raise self._too_long(length, _MAX_ITEM_BYTES)
+            begin, at = at + _LENGTH.size, at + _LENGTH.size + length
+            if at > end:
+                raise struct.error
+            texts.append(str(data[begin:at], "utf-8"))
+        self._at = at
+        return texts
 
     def _string(self, max_bytes: int) -> str:
         [length] = self._unpack("Q")
         if length > max_bytes:
-            raise self._fault(f"has a text of {length} bytes where at most {max_bytes} are read")
+            raise self._too_long(length, max_bytes)
         return str(self._unpack(f"{length}s")[0], "utf-8")
 
     def _unpack(self, form: str) -> tuple[Any, ...]:
@@ -165,6 +180,9 @@ class _Reader:
         values = struct.unpack_from(form, self._data, self._at)
         self._at += struct.calcsize(form)
         return values
+
+    def _too_long(self, length: int, max_bytes: int) -> LoadFailed:
+        return self._fault(f"has a text of {length} bytes where at most {max_bytes} are read")
 
     def _fault(self, what: str) -> LoadFailed:
         return LoadFailed(f"{self._path.name} {what}.")

@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,19 @@ def find_folder(repo: str, source: HubSource, report: Report) -> Path:
     refuse_missing_folder(repo)
     if is_gguf(repo):
         return _gguf_file(repo, source, report)
-    return Path(repo) if Path(repo).is_dir() else _download(repo, source, report)
+    if not Path(repo).is_dir():
+        return _download(repo, source, report)
+    _refuse_special_files(Path(repo))
+    return Path(repo)
+
+
+def _refuse_special_files(folder: Path) -> None:
+    """To open a FIFO waits for whoever writes into it, for ever."""
+    for path in chain.from_iterable(folder.glob(f"{part}{name}") for part in ("", "*/") for name in WANTED_FILES):
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise LoadFailed(
+                f"{path.relative_to(folder)} in {folder.name} is a FIFO, a socket or a device, and no file."
+            )
 
 
 def find_local_folder(repo: str, revision: str | None = None) -> Path | None:

@@ -1,7 +1,6 @@
 """GET /v1/machine: what `tis doctor` finds, of a server that runs."""
 
 import asyncio
-import os
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -9,7 +8,8 @@ from typing import Any
 from fastapi import APIRouter
 
 from tis import __version__
-from tis.engine.machine import available_cores, findings_of_accelerators, findings_of_machine, memory_bytes
+from tis.engine.cores import available_cores
+from tis.engine.machine import findings_of_accelerators, findings_of_machine, memory_bytes
 from tis.http.dependencies import DOCUMENTED_KEY
 
 router = APIRouter(dependencies=[DOCUMENTED_KEY])
@@ -46,7 +46,8 @@ async def machine() -> dict[str, Any]:
 
 def _described() -> dict[str, Any]:
     torch = sys.modules.get("torch")
-    found = [*findings_of_machine(threads_are_set="OMP_NUM_THREADS" in os.environ, with_torch=torch is not None)]
+    threads = torch.get_num_threads() if torch else None
+    found = [*findings_of_machine(threads=threads, with_torch=torch is not None)]
     if torch:
         found += findings_of_accelerators()
     available, limit = memory_bytes()
@@ -54,7 +55,7 @@ def _described() -> dict[str, Any]:
         "object": "machine",
         "version": __version__,
         "cores": available_cores(),
-        "threads": torch.get_num_threads() if torch else None,
+        "threads": threads,
         "memory_available_bytes": available,
         "memory_bytes": limit,
         "findings": [asdict(one) for one in found],
