@@ -183,7 +183,7 @@ async def test_what_another_process_makes_is_metered_to_the_key_that_began_the_r
         assert f'"caller": "{name}"'.encode() in source.request and b"sk-one" not in source.request
         source.hold_ticket()
         whole = await blocks_of(source)
-        made = rates.meter(keys.find("sk-one"), "").totals
+        made = (await rates.meter(keys.find("sk-one"), "").look()).totals
         assert made.generated_tokens == len("Halo, dunia")
         kept = begins_of_pieces(whole)[4]
         marks = [block.resume_state for block in whole[:kept]]
