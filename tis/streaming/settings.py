@@ -30,8 +30,8 @@ class StreamSettings(BaseModel):
     redis_url: SecretStr | None = Field(
         None,
         min_length=1,
-        description="redis://, rediss:// (TLS) or redis+sentinel://HOST:26379,HOST/SERVICE/DB, for SESSION_STORE=redis; "
-        "servers that have the same one also share limits of calls and loads of models",
+        description="redis://, rediss:// (TLS) or redis+sentinel://HOST:26379,HOST/SERVICE/DB, for "
+        "SESSION_STORE=redis; servers that have the same one also share limits of calls and loads of models",
     )
     session_lease_seconds: float = Field(
         10,
