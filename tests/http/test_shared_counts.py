@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from tests.redis_server import RedisServer, running_redis
-from tis.http.call_counts import Counted, CountedCaller, LocalCounts
+from tis.http.call_counts import CallUse, CountedCaller, LocalCounts
 from tis.http.shared_counts import SharedCounts
 from tis.streaming.stores.redis_clients import RedisClients
 
@@ -64,7 +64,7 @@ def caller(id: str = "shop", **limits: int) -> CountedCaller:
     return CountedCaller(id, limits, f"name of {id}")
 
 
-async def seen(server: CountingServer, one: CountedCaller, what: str, wanted: object) -> Counted:
+async def seen(server: CountingServer, one: CountedCaller, what: str, wanted: object) -> CallUse:
     async with asyncio.timeout(20):
         while getattr(found := await server.look(one), what) != wanted:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
@@ -125,7 +125,7 @@ async def test_a_server_that_ends_in_order_gives_back_at_once(pair: Pair, redis_
 
 def lease_ends(redis_server: RedisServer) -> float:
     [leases] = redis_server.ask("KEYS", "*:leases")
-    return float(redis_server.ask("ZRANGE", leases, -1, -1, "WITHSCORES")[1])
+    return float(redis_server.ask("ZRANGE", leases, -1, -1, "WITHSCORES")[0][1])
 
 
 async def test_running_calls_of_a_dead_server_are_given_back_with_its_lease(

@@ -46,7 +46,7 @@ class CallWindow:
     resets_in: float  # seconds; 0 before the first call
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallTotals:
     since: float
     requests: int = 0
@@ -54,12 +54,13 @@ class CallTotals:
     prompt_tokens: int = 0
     generated_tokens: int = 0
 
-    def plus(self, more: Mapping[str, int]) -> "CallTotals":
-        return replace(self, **{name: getattr(self, name) + amount for name, amount in more.items()})
+    def add(self, more: Mapping[str, int]) -> None:
+        for name, amount in more.items():
+            setattr(self, name, getattr(self, name) + amount)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CallUse:
     windows: list[CallWindow]
     num_running: int
     totals: CallTotals
@@ -69,11 +70,11 @@ class Counted:
 class CallCounts(Protocol):
     """Used on the event loop alone."""
 
-    async def begin(self, caller: CountedCaller, costs: Mapping[str, int]) -> Counted:
+    async def begin(self, caller: CountedCaller, costs: Mapping[str, int]) -> CallUse:
         """Counts the costs of a call, by window, and that it runs, unless a limit of the caller is reached."""
         ...
 
-    async def look(self, caller: CountedCaller) -> Counted: ...
+    async def look(self, caller: CountedCaller) -> CallUse: ...
 
     def count(self, caller: CountedCaller, costs: Mapping[str, int], totals: Mapping[str, int]) -> None:
         """Without looking at limits."""
@@ -100,7 +101,7 @@ class LocalCounts:
         self._began_at = clock()
         self.running: Counter[str] = Counter()  # by the id of the caller
 
-    async def begin(self, caller: CountedCaller, costs: Mapping[str, int]) -> Counted:
+    async def begin(self, caller: CountedCaller, costs: Mapping[str, int]) -> CallUse:
         counted = self.counted(caller)
         is_full = caller.max_running is not None and counted.num_running >= caller.max_running
         if is_full or any(not one.remaining for one in counted.windows):
@@ -109,7 +110,7 @@ class LocalCounts:
         self.accept(caller, costs)
         return self.counted(caller)
 
-    async def look(self, caller: CountedCaller) -> Counted:
+    async def look(self, caller: CountedCaller) -> CallUse:
         return self.counted(caller)
 
     def count(self, caller: CountedCaller, costs: Mapping[str, int], totals: Mapping[str, int]) -> None:
@@ -118,7 +119,7 @@ class LocalCounts:
         if caller.key_name:
             if len(self._totals) > self._max_counters:  # of keys that have come and gone
                 self._totals.clear()
-            self._totals[caller.key_name] = self.totals_here(caller.key_name).plus(totals)
+            self._totals.setdefault(caller.key_name, CallTotals(self._began_at)).add(totals)
 
     def go_on(self, caller: CountedCaller) -> None:
         self.running[caller.id] += 1
@@ -129,19 +130,19 @@ class LocalCounts:
             del self.running[caller.id]
 
     def totals_here(self, key_name: str) -> CallTotals:
-        return self._totals.get(key_name, CallTotals(self._began_at))
+        return replace(self._totals.get(key_name) or CallTotals(self._began_at))
 
     def accept(self, caller: CountedCaller, costs: Mapping[str, int]) -> None:
         self.count(caller, costs, {"requests": 1})
         if caller.key_name:
             self.go_on(caller)
 
-    def counted(self, caller: CountedCaller) -> Counted:
+    def counted(self, caller: CountedCaller) -> CallUse:
         windows = []
         for name, limit in caller.windows:
             reset_at, remaining = self._limiter.get_window_stats(_item(name, limit), caller.id)
             windows.append(CallWindow(name, limit, remaining, max(0.0, reset_at - self._clock())))
-        return Counted(windows, self.running[caller.id], self.totals_here(caller.key_name))
+        return CallUse(windows, self.running[caller.id], self.totals_here(caller.key_name))
 
     def learn(self, caller: CountedCaller, name: str, count: int, resets_in: float) -> None:
         """Sets a window to what others know of it."""

@@ -12,7 +12,7 @@ from typing import NoReturn
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from tis.http.api_keys import ADMIN, ANONYMOUS, ApiKey, ApiKeys, CallLimits
-from tis.http.call_counts import RUNNING, CallCounts, Counted, CountedCaller, LocalCounts
+from tis.http.call_counts import RUNNING, CallCounts, CallUse, CountedCaller, LocalCounts
 from tis.http.errors import CallLimitReached
 
 _RUNNING_RETRY_SECONDS = 1.0  # nobody knows when an answer ends
@@ -84,7 +84,7 @@ class CallMeter:
     def max_running(self) -> int | None:
         return self._caller.max_running
 
-    async def look(self) -> Counted:
+    async def look(self) -> CallUse:
         return await self._counts.look(self._caller)
 
     async def begin(self) -> None:

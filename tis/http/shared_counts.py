@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, cast
 
-from tis.http.call_counts import CallTotals, CallWindow, Counted, CountedCaller, LocalCounts, seconds_of
+from tis.http.call_counts import CallTotals, CallWindow, CallUse, CountedCaller, LocalCounts, seconds_of
 from tis.http.shared_counts_scripts import COUNT, RENEW, RESTORE, TOTALS
 from tis.observability.logs import log_exception
 from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript, fault_label
@@ -42,7 +42,7 @@ class _Change:
     running: int = 0
     since: float = 0.0
     checks: bool = False
-    answer: "asyncio.Future[Counted | None] | None" = None  # None: it is to be decided without Redis
+    answer: "asyncio.Future[CallUse | None] | None" = None  # None: it is to be decided without Redis
 
     def add(self, costs: Mapping[str, int], totals: Mapping[str, int], running: int) -> None:
         for sums, more in ((self.costs, costs), (self.totals, totals)):
@@ -93,7 +93,7 @@ class SharedCounts:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    async def begin(self, caller: CountedCaller, costs: Mapping[str, int]) -> Counted:
+    async def begin(self, caller: CountedCaller, costs: Mapping[str, int]) -> CallUse:
         totals = {"requests": 1} if caller.key_name else {}
         running = 1 if caller.key_name else 0
         if caller.limits and self.is_shared:
@@ -107,7 +107,7 @@ class SharedCounts:
             self._put(caller, {}, {"refused": 1} if caller.key_name else {}, 0)
         return counted
 
-    async def look(self, caller: CountedCaller) -> Counted:
+    async def look(self, caller: CountedCaller) -> CallUse:
         if self.is_shared and (counted := await self._ask(_Change(caller))) is not None:
             return counted
         return await self._local.look(caller)
@@ -137,9 +137,9 @@ class SharedCounts:
         change.caller = caller  # with the limits of now
         change.add(costs, totals, running)
 
-    async def _ask(self, change: _Change) -> Counted | None:
+    async def _ask(self, change: _Change) -> CallUse | None:
         """None if this server has to decide alone."""
-        answer: asyncio.Future[Counted | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[CallUse | None] = asyncio.get_running_loop().create_future()
         change.answer = answer
         self._asked.append(change)
         self._wake.set()
@@ -277,7 +277,7 @@ class SharedCounts:
             windows.append(CallWindow(name, limit, max(0, limit - count), resets_in))
             self._local.learn(caller, name, count, resets_in)
         totals = dict(zip(TOTALS, numbers[2 * len(windows) :], strict=True))
-        counted = Counted(windows, num_running, CallTotals(float(since), **totals), bool(is_accepted))
+        counted = CallUse(windows, num_running, CallTotals(float(since), **totals), bool(is_accepted))
         if answer is None:
             return bool(is_new)
         if answer.cancelled():  # the caller has gone, or this server has decided alone

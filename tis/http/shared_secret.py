@@ -1,14 +1,15 @@
 """The secret of read tokens that servers share through their Redis: the first of them makes it."""
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tis.observability.logs import log_exception
-from tis.streaming.stores.redis_clients import FAULTS, RedisClients
+from tis.streaming.stores.redis_clients import FAULTS, RedisClients, fault_label
 from tis.streaming.stores.redis_keys import PREFIX
 
+_log = logging.getLogger("tis.http")
 SECRET_KEY = f"{PREFIX}:read-token-secret"
 _LOOK_SECONDS = 10.0
 
@@ -34,5 +35,5 @@ class SharedSecret:
             try:
                 self._secret = await self._redis.set(SECRET_KEY, self._secret, nx=True, get=True) or self._secret
             except FAULTS as error:
-                log_exception("the secret of read tokens could not be read from Redis", error, "-")
+                _log.warning("the secret of read tokens could not be read from Redis (%s)", fault_label(error))
         return [self._secret]
