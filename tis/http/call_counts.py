@@ -6,7 +6,7 @@ process; `SharedCounts` counts over all servers that share a Redis.
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -144,9 +144,11 @@ class LocalCounts:
             windows.append(CallWindow(name, limit, remaining, max(0.0, reset_at - self._clock())))
         return CallUse(windows, self.running[caller.id], self.totals_here(caller.key_name))
 
-    def learn(self, caller: CountedCaller, name: str, count: int, resets_in: float) -> None:
-        """Sets a window to what others know of it."""
-        self._storage.set(_item(name, caller.limits[name]).key_for(caller.id), count, resets_in)
+    def learn(self, caller: CountedCaller, windows: Sequence[CallWindow]) -> None:
+        """Takes over what others know."""
+        for one in windows:
+            key = _item(one.name, one.limit).key_for(caller.id)
+            self._storage.set(key, one.limit - one.remaining, one.resets_in)
 
 
 def seconds_of(window: str) -> int:

@@ -14,41 +14,18 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
-from tis.http.call_counts import CallTotals, CallWindow, CallUse, CountedCaller, LocalCounts, seconds_of
-from tis.http.shared_counts_scripts import COUNT, RENEW, RESTORE, TOTALS
+from tis.http.call_counts import CallTotals, CallUse, CountedCaller, LocalCounts
+from tis.http.redis_counts import COUNT, LEASES, RENEW, RESTORE, CountChange, read_reply, running_key
 from tis.observability.logs import log_exception
 from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript, fault_label
-from tis.streaming.stores.redis_keys import PREFIX
 
 _log = logging.getLogger("tis.http")
-_LEASES = f"{PREFIX}:limits:1:leases"  # a sorted set: each server, by the time at which its lease ends
 _ROUND_SECONDS = 0.2
 _RETRY_SECONDS = 0.5
 _MAX_PENDING = 20_000
 _ALONE = "Redis does not answer: this server looks at limits of calls alone"
-
-
-@dataclass(slots=True, eq=False)
-class _Change:
-    """Of one caller, for the next round."""
-
-    caller: CountedCaller
-    costs: dict[str, int] = field(default_factory=dict)
-    totals: dict[str, int] = field(default_factory=dict)
-    running: int = 0
-    since: float = 0.0
-    checks: bool = False
-    answer: "asyncio.Future[CallUse | None] | None" = None  # None: it is to be decided without Redis
-
-    def add(self, costs: Mapping[str, int], totals: Mapping[str, int], running: int) -> None:
-        for sums, more in ((self.costs, costs), (self.totals, totals)):
-            for name, amount in more.items():
-                sums[name] = sums.get(name, 0) + amount
-        self.running += running
 
 
 class SharedCounts:
@@ -70,8 +47,8 @@ class SharedCounts:
         self._server = ""  # its name in Redis
         self._is_current = False  # what Redis has under that name is so
         self._renewed_at = 0.0
-        self._asked: list[_Change] = []
-        self._pending: OrderedDict[str, _Change] = OrderedDict()
+        self._asked: list[CountChange] = []
+        self._pending: OrderedDict[str, CountChange] = OrderedDict()
         self._wake = asyncio.Event()
         self._is_closing = False
         self._task: asyncio.Task[None] | None = None
@@ -97,7 +74,7 @@ class SharedCounts:
         totals = {"requests": 1} if caller.key_name else {}
         running = 1 if caller.key_name else 0
         if caller.limits and self.is_shared:
-            asked = _Change(caller, dict(costs), totals, running, checks=True)
+            asked = CountChange(caller, dict(costs), totals, running, checks=True)
             if (counted := await self._ask(asked)) is not None:
                 return counted
         counted = await self._local.begin(caller, costs)
@@ -108,7 +85,7 @@ class SharedCounts:
         return counted
 
     async def look(self, caller: CountedCaller) -> CallUse:
-        if self.is_shared and (counted := await self._ask(_Change(caller))) is not None:
+        if self.is_shared and (counted := await self._ask(CountChange(caller))) is not None:
             return counted
         return await self._local.look(caller)
 
@@ -131,13 +108,13 @@ class SharedCounts:
     def _put(self, caller: CountedCaller, costs: Mapping[str, int], totals: Mapping[str, int], running: int) -> None:
         change = self._pending.get(caller.id)
         if change is None:
-            change = self._pending[caller.id] = _Change(caller, since=self._clock())
+            change = self._pending[caller.id] = CountChange(caller, since=self._clock())
             if len(self._pending) > _MAX_PENDING:
                 self._pending.popitem(last=False)
         change.caller = caller  # with the limits of now
         change.add(costs, totals, running)
 
-    async def _ask(self, change: _Change) -> CallUse | None:
+    async def _ask(self, change: CountChange) -> CallUse | None:
         """None if this server has to decide alone."""
         answer: asyncio.Future[CallUse | None] = asyncio.get_running_loop().create_future()
         change.answer = answer
@@ -158,7 +135,7 @@ class SharedCounts:
                 self._undo(change)
             raise
 
-    def _undo(self, change: _Change) -> None:
+    def _undo(self, change: CountChange) -> None:
         costs, totals = ({name: -amount for name, amount in one.items()} for one in (change.costs, change.totals))
         self._put(change.caller, costs, totals, -change.running)
 
@@ -187,7 +164,7 @@ class SharedCounts:
         self._let_decide(self._asked)
         self._asked = []
 
-    def _let_decide(self, asked: list[_Change]) -> None:
+    def _let_decide(self, asked: list[CountChange]) -> None:
         for change in asked:
             if change.answer and not change.answer.done():
                 change.answer.set_result(None)
@@ -206,9 +183,9 @@ class SharedCounts:
         changes = [*self._pending.values(), *self._asked]
         self._pending, self._asked = OrderedDict(), []
         for change in changes:
-            self._count.queue(pipeline, _keys_of(change.caller), self._arguments_of(change))
+            self._count.queue(pipeline, change.keys, change.arguments(self._server, self._lease_ms, self._clock()))
         if self._is_closing:
-            pipeline.zrem(_LEASES, self._server)
+            pipeline.zrem(LEASES, self._server)
         try:
             replies = await pipeline.execute(raise_on_error=False)
             lapsed = [b"new"] in replies[:num_others]
@@ -243,9 +220,9 @@ class SharedCounts:
         self._renewed_at = self._clock()
         for change in self._pending.values():
             change.running = 0
-        pipeline.zrem(_LEASES, former)
+        pipeline.zrem(LEASES, former)
         for caller_id, num in self._local.running.items():
-            keys = [_LEASES, _running_key(caller_id)]
+            keys = [LEASES, running_key(caller_id)]
             self._restore.queue(pipeline, keys, (self._server, self._lease_ms, num))
         return 1 + len(self._local.running)
 
@@ -253,54 +230,21 @@ class SharedCounts:
         if not self._is_renewal_due:
             return 0
         self._renewed_at = self._clock()
-        self._renew.queue(pipeline, [_LEASES], (self._server, self._lease_ms))
+        self._renew.queue(pipeline, [LEASES], (self._server, self._lease_ms))
         return 1
 
-    def _arguments_of(self, change: _Change) -> list[Any]:
-        caller, age = change.caller, self._clock() - change.since if change.since else 0.0
-        totals = change.totals if caller.key_name else {}
-        mode = "check" if change.checks else "look" if change.answer else "count"
-        most = -1 if caller.max_running is None else caller.max_running
-        arguments: list[Any] = [self._server, self._lease_ms, mode, change.running, most, len(caller.windows)]
-        for name, limit in caller.windows:
-            seconds = seconds_of(name)
-            arguments += [limit, seconds * 1000, change.costs.get(name, 0) if age < seconds else 0]
-        return [*arguments, int(bool(caller.key_name)), *(totals.get(name, 0) for name in TOTALS)]
-
-    def _apply(self, change: _Change, reply: Any) -> bool:
+    def _apply(self, change: CountChange, reply: Any) -> bool:
         """Returns whether the lease of this server had ended before."""
         caller, answer = change.caller, change.answer
-        is_accepted, is_new, num_running, since, *numbers = (int(one) for one in cast(list[Any], reply))
-        windows = []
-        for number, (name, limit) in enumerate(caller.windows):
-            count, resets_in = numbers[2 * number], numbers[2 * number + 1] / 1000
-            windows.append(CallWindow(name, limit, max(0, limit - count), resets_in))
-            self._local.learn(caller, name, count, resets_in)
-        totals = dict(zip(TOTALS, numbers[2 * len(windows) :], strict=True))
-        counted = CallUse(windows, num_running, CallTotals(float(since), **totals), bool(is_accepted))
-        if answer is None:
-            return bool(is_new)
-        if answer.cancelled():  # the caller has gone, or this server has decided alone
-            if change.checks and is_accepted:
+        use, is_lease_new = read_reply(caller, reply)
+        self._local.learn(caller, use.windows)
+        if answer and answer.cancelled():  # the caller has gone, or this server has decided alone
+            if change.checks and use.is_accepted:
                 self._undo(change)
-        elif not answer.done():
-            if change.checks and is_accepted:
+        elif answer and not answer.done():
+            if change.checks and use.is_accepted:
                 self._local.accept(caller, {})  # its windows are known already
             elif change.checks:
                 self._local.count(caller, {}, {"refused": 1})
-            answer.set_result(counted)
-        return bool(is_new)
-
-
-def _keys_of(caller: CountedCaller) -> list[str]:
-    counters = [f"{_of(caller.id)}:{name}" for name, _ in caller.windows]
-    return [_LEASES, _running_key(caller.id), f"{_of(caller.key_name)}:totals", *counters]
-
-
-def _running_key(caller_id: str) -> str:
-    return f"{_of(caller_id)}:running"
-
-
-def _of(name: str) -> str:
-    """By a digest, as names are addresses of people, too."""
-    return f"{PREFIX}:limits:1:{{{blake2b(name.encode(), digest_size=16).hexdigest()}}}"
+            answer.set_result(use)
+        return is_lease_new

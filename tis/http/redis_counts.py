@@ -1,10 +1,21 @@
-"""The Lua scripts of `SharedCounts`.
+"""Counts of calls in Redis: under which keys they lie, the scripts that change them, what is sent and answered.
 
 A server has a lease, a member of a sorted set. The running calls of a caller are a hash: how many at each server. What
 servers without a lease have there does not count, and is dropped.
 """
 
-TOTALS = ("requests", "refused", "prompt_tokens", "generated_tokens")
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, cast
+
+from tis.http.call_counts import CallTotals, CallUse, CallWindow, CountedCaller, seconds_of
+from tis.streaming.stores.redis_keys import PREFIX
+
+_LIMITS = f"{PREFIX}:limits:1"  # the version of all that follows
+LEASES = f"{_LIMITS}:leases"  # a sorted set: each server, by the time at which its lease ends
+_TOTALS = ("requests", "refused", "prompt_tokens", "generated_tokens")
 
 _LEASE = """
 local time = redis.call('TIME')
@@ -66,7 +77,7 @@ for i = 1, num do
   end
 end
 local first = 7 + 3 * num
-local names = {{'{"', '".join(TOTALS)}'}}
+local names = {{'{"', '".join(_TOTALS)}'}}
 local totals = {{}}
 if ARGV[first] == '1' then
   if mode ~= 'look' then
@@ -88,3 +99,59 @@ end
 for i = 1, #names do answer[#answer + 1] = totals[i + 1] or 0 end
 return answer
 """
+
+
+@dataclass(slots=True, eq=False)
+class CountChange:
+    """Of one caller, for the next round."""
+
+    caller: CountedCaller
+    costs: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    running: int = 0
+    since: float | None = None
+    checks: bool = False
+    answer: "asyncio.Future[CallUse | None] | None" = None  # None: it is to be decided without Redis
+
+    def add(self, costs: Mapping[str, int], totals: Mapping[str, int], running: int) -> None:
+        for sums, more in ((self.costs, costs), (self.totals, totals)):
+            for name, amount in more.items():
+                sums[name] = sums.get(name, 0) + amount
+        self.running += running
+
+    @property
+    def keys(self) -> list[str]:
+        caller = self.caller
+        counters = [f"{_of(caller.id)}:{name}" for name, _ in caller.windows]
+        return [LEASES, running_key(caller.id), f"{_of(caller.key_name)}:totals", *counters]
+
+    def arguments(self, server: str, lease_ms: int, now: float) -> list[Any]:
+        """Costs of windows that are over by now are left out."""
+        caller, age = self.caller, 0.0 if self.since is None else now - self.since
+        mode = "check" if self.checks else "look" if self.answer else "count"
+        most = -1 if caller.max_running is None else caller.max_running
+        arguments: list[Any] = [server, lease_ms, mode, self.running, most, len(caller.windows)]
+        for name, limit in caller.windows:
+            seconds = seconds_of(name)
+            arguments += [limit, seconds * 1000, self.costs.get(name, 0) if age < seconds else 0]
+        return [*arguments, int(bool(caller.key_name)), *(self.totals.get(name, 0) for name in _TOTALS)]
+
+
+def read_reply(caller: CountedCaller, reply: Any) -> tuple[CallUse, bool]:
+    """With whether the lease of the server is new."""
+    is_accepted, is_new, num_running, since, *numbers = (int(one) for one in cast(list[Any], reply))
+    windows = []
+    for name, limit in caller.windows:
+        count, resets_in, *numbers = numbers
+        windows.append(CallWindow(name, limit, max(0, limit - count), resets_in / 1000))
+    totals = CallTotals(float(since), **dict(zip(_TOTALS, numbers, strict=True)))
+    return CallUse(windows, num_running, totals, bool(is_accepted)), bool(is_new)
+
+
+def running_key(caller_id: str) -> str:
+    return f"{_of(caller_id)}:running"
+
+
+def _of(name: str) -> str:
+    """By a digest, as names are addresses of people, too."""
+    return f"{_LIMITS}:{{{blake2b(name.encode(), digest_size=16).hexdigest()}}}"
