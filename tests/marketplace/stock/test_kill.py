@@ -100,7 +100,7 @@ async def test_a_key_that_comes_to_two_servers_at_the_same_moment_reserves_once(
 async def reserved(url: str, product: int, key: str) -> dict[str, Any]:
     async with asyncio.timeout(60), httpx2.AsyncClient(base_url=url, timeout=30) as http:
         while True:
-            sent = {"json": {"quantity": 1}, "headers": {"Idempotency-Key": key}}
+            sent: dict[str, Any] = {"json": {"quantity": 1}, "headers": {"Idempotency-Key": key}}
             answer = await http.post(f"/api/products/{product}/reservations", **sent)
             if answer.status_code not in (409, 503):  # while the first one runs
                 assert answer.status_code == 200, answer.text
