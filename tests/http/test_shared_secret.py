@@ -11,6 +11,8 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.redis_server import RedisServer, running_redis
 from tests.serving import MovedClock, served, settings_with
 from tis.http.shared_secret import SECRET_KEY, SharedSecret
+from tis.setting_types import SettingsError
+from tis.settings import Settings
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.redis_clients import RedisClients
 
@@ -75,5 +77,5 @@ def test_a_named_secret_is_replaced_without_ending_its_tokens() -> None:
 
 
 def test_a_secret_that_can_be_guessed_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 32 characters"):
-        settings_with(read_token_secret="short")
+    with pytest.raises(SettingsError, match=r"READ_TOKEN_SECRET=\(hidden\): a secret has 32 characters or more"):
+        Settings.from_env({"READ_TOKEN_SECRET": f"{NEW},guessed"}, env_file=None)

@@ -22,9 +22,14 @@ def _split_keys(value: object) -> object:
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_keys)]
 
 
-SigningSecrets = Annotated[
-    tuple[Annotated[SecretStr, Field(min_length=_MIN_SECRET_CHARS)], ...], BeforeValidator(split_commas)
-]
+def _split_secrets(value: object) -> object:
+    secrets = split_commas(value)
+    if isinstance(secrets, tuple) and any(len(one) < _MIN_SECRET_CHARS for one in secrets):
+        raise ValueError(f"a secret has {_MIN_SECRET_CHARS} characters or more")
+    return secrets
+
+
+SigningSecrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_secrets)]
 
 
 def _split_hosts(value: object) -> object:
