@@ -217,14 +217,24 @@ async def test_a_redis_that_hangs_makes_nobody_wait_for_long() -> None:
             await seen(b, shop, "num_running", 41)
 
 
-async def test_a_redis_that_is_full_stops_no_call() -> None:
-    shop = caller(requests_per_minute=3)
+async def test_a_redis_that_is_full_stops_no_call_and_what_was_counted_is_written_later() -> None:
+    shop = caller(requests_per_minute=3, tokens_per_day=100)
     with running_redis() as redis:
-        async with two(redis) as (a, _):
+        async with two(redis) as (a, b):
             redis.ask("CONFIG", "SET", "maxmemory", "1mb")
             assert [await a.call(shop) for _ in range(4)] == [True, True, True, False]
+            for _ in range(3):
+                a.count(shop, {"tokens_per_day": 10}, {"generated_tokens": 10})
+                before = redis.ask("INFO", "commandstats")["cmdstat_evalsha"]["calls"]
+                async with asyncio.timeout(20):
+                    while redis.ask("INFO", "commandstats")["cmdstat_evalsha"]["calls"] == before:  # noqa: ASYNC110
+                        await asyncio.sleep(0.02)
             redis.ask("CONFIG", "SET", "maxmemory", "0")
             await seen(a, shop, "num_running", 3)
+            async with asyncio.timeout(20):
+                while (await b.look(shop)).windows[1].remaining != 70:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            assert (await b.look(shop)).totals.generated_tokens == 30
 
 
 async def test_names_of_callers_are_not_in_redis(pair: Pair, redis_server: RedisServer) -> None:

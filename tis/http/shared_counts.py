@@ -114,6 +114,12 @@ class SharedCounts:
         change.caller = caller  # with the limits of now
         change.add(costs, totals, running)
 
+    def _keep(self, change: CountChange) -> None:
+        """For a later round. Who waits for an answer decides alone, and puts that in by himself."""
+        if change.answer is None:
+            self._put(change.caller, change.costs, change.totals, 0)
+            self._pending[change.caller.id].since = change.since
+
     async def _ask(self, change: CountChange) -> CallUse | None:
         """None if this server has to decide alone."""
         answer: asyncio.Future[CallUse | None] = asyncio.get_running_loop().create_future()
@@ -170,7 +176,7 @@ class SharedCounts:
                 change.answer.set_result(None)
 
     async def _round(self) -> None:
-        """Sends what there is. Of a round that fails nothing is sent again: Redis may have got it."""
+        """Sends what there is. What Redis refuses is kept; after another fault it may have got it, so that is over."""
         is_new = not self._is_current
         if is_new:
             for script in (self._count, self._renew, self._restore):
@@ -190,7 +196,9 @@ class SharedCounts:
             replies = await pipeline.execute(raise_on_error=False)
             lapsed = [b"new"] in replies[:num_others]
             for change, reply in zip(changes, replies[num_others:], strict=False):
-                if not isinstance(reply, Exception):
+                if isinstance(reply, Exception):
+                    self._keep(change)
+                else:
                     lapsed |= self._apply(change, reply)
         finally:
             self._let_decide(changes)
