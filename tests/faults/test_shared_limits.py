@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 KEYS = [
     entry("calls", "sk-calls", requests_per_minute=6),
     entry("claude", "sk-claude", requests_per_minute=3),
-    entry("tokens", "sk-tokens", tokens_per_minute=1000),
+    entry("tokens", "sk-tokens", tokens_per_day=1000),
     entry("streams", "sk-streams", running_requests=2),
     entry("plain", "sk-plain"),
 ]
-LONG = "The ferry to the island left at noon with four goats and a judge on board. " * 30
+LONG = "The ferry to the island left at noon with four goats and a judge on board. " * 60
 
 
 @pytest.fixture
@@ -59,7 +59,10 @@ async def begin(server: MortalServer, name: str, session_id: str) -> int:
     async with (
         httpx2.AsyncClient(base_url=server.url, timeout=60) as http,
         http.stream(
-            "POST", CHAT, json=said(LONG, stream=True, session_id=session_id), headers=bearer(f"sk-{name}")
+            "POST",
+            CHAT,
+            json=said(LONG, stream=True, session_id=session_id, max_tokens=4000),
+            headers=bearer(f"sk-{name}"),
         ) as answer,
     ):
         if answer.status_code == 200:
@@ -100,7 +103,7 @@ async def test_tokens_and_use_of_a_key_are_those_of_all_servers(pair: list[Morta
     await until(is_counted, what="the sums of both servers")
     shown = [await usage(server, "tokens") for server in pair]
     assert shown[0] == shown[1] | {"limits": shown[0]["limits"]} and shown[0]["prompt_tokens"] >= made
-    left = shown[1]["limits"]["tokens_per_minute"]["remaining"]
+    left = shown[1]["limits"]["tokens_per_day"]["remaining"]
     assert left == 1000 - made - shown[1]["prompt_tokens"]
     assert (await call(b, "tokens", "x" * 500)).status_code == 200
 
@@ -126,7 +129,7 @@ async def test_running_streams_count_at_all_servers_and_those_of_a_killed_one_ar
         429,
     ]
     await running_of(b, "streams", 2)
-    body = said(LONG, stream=True)  # without a session_id nobody goes on with it
+    body = said(LONG, stream=True, max_tokens=4000)  # without a session_id nobody goes on with it
     async with (
         httpx2.AsyncClient(base_url=a.url, timeout=60) as http,
         http.stream("POST", CHAT, json=body, headers=bearer("sk-plain")) as answer,
