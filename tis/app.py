@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
@@ -33,6 +32,8 @@ from tis.arguments import (
     served_models_of,
     session_limits_of,
     session_store_of,
+    shared_parts_of,
+    token_secrets_of,
     tracer_of,
     upstream_keys_of,
     upstream_limits_of,
@@ -56,6 +57,7 @@ from tis.http.admin_guard import AdminGuard
 from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeys, warn_of_short_keys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
+from tis.http.call_counts import CallCounts
 from tis.http.call_limits import CallLimitMiddleware
 from tis.http.call_rates import CallRates
 from tis.http.documents import DocumentCache
@@ -202,7 +204,9 @@ def create_app(
     if not settings.is_local:
         warn_of_short_keys([*settings.api_keys, *([settings.admin_key] if settings.admin_key else [])])
     key_watch = FileWatch([key_file.path], lambda: key_file.reload(keys)) if key_file else None
-    call_rates = CallRates(call_limits_of(settings))
+    shared = shared_parts_of(settings, engine)
+    counts = shared.counts if shared else None
+    call_rates = CallRates(call_limits_of(settings), counts)
     admission = Admission(
         admission_limits or admission_limits_of(settings),
         keys.share_of,
@@ -218,7 +222,7 @@ def create_app(
         keys.is_revoked,
     )
 
-    read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.store_kind == "sqlite" else None)
+    read_tokens = ReadTokens(sessions, token_secrets_of(settings, shared))
 
     cards = CardReader(
         card_limits_of(settings), ocr or LazyOcr(), card_vision or EngineVision(engine), media, admission
@@ -236,11 +240,13 @@ def create_app(
             text_models.open()
         ending = asyncio.create_task(_end_when_lost(engine, sessions, end_process))
         try:
+            if shared:
+                await shared.open()
             await sessions.open()
             loop_watch.open()
             if key_watch:
                 key_watch.open()
-            await asyncio.to_thread(read_tokens.open)
+            await read_tokens.open()
             with graceful_shutdown(lambda hurry: drain(settings.drain_seconds, hurry)):
                 marketplace.open(lambda: engine.is_starting and any(one.state == "loading" for one in engine.statuses))
                 yield
@@ -256,6 +262,8 @@ def create_app(
             await engine.close()
             await mcp_server.close()
             await asyncio.to_thread(marketplace.close)
+            if shared:
+                await shared.close()
             await asyncio.to_thread(tracer.close)
 
     app = ServedApp(
@@ -272,7 +280,9 @@ def create_app(
     text_models = _text_models(settings, engine)
     marketplace = LazyMarketplace(
         app,
-        lambda: _market(settings, market_rules, model_of_assistant, text_models, with_spans=tracer is not NO_TRACER),
+        lambda: _market(
+            settings, market_rules, model_of_assistant, text_models, counts, with_spans=tracer is not NO_TRACER
+        ),
     )
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
@@ -281,7 +291,7 @@ def create_app(
     app.state.admission, app.state.services = admission, services
     app.state.ktp = cards
     app.state.api_keys, app.state.key_file = keys, key_file
-    app.state.call_rates = call_rates
+    app.state.call_rates, app.state.shared = call_rates, shared
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.recent_requests = RecentRequests()
     app.state.documents = DocumentCache()
@@ -439,6 +449,7 @@ def _market(
     rules: "MarketRules | None",
     model: "AssistantModel | None",
     text_models: ThreadedPooling | None,
+    counts: CallCounts | None,
     *,
     with_spans: bool,
 ) -> "tuple[Market, APIRouter]":
@@ -448,7 +459,7 @@ def _market(
     from tis.marketplace.router import router
 
     database = Database(settings.database_url.get_secret_value(), with_spans=with_spans)
-    return Market(database, rules or market_rules_of(settings), model, text_models), router
+    return Market(database, rules or market_rules_of(settings), model, text_models, counts), router
 
 
 def _text_models(settings: Settings, engine: ServedEngine) -> ThreadedPooling | None:

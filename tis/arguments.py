@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from tis import __version__
 from tis.admission.limits import AdmissionLimits
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.cores import use_threads
+from tis.engine.engine import Engine
 from tis.engine.errors import LoadFailed
 from tis.engine.local_engine import EngineLimits
 from tis.engine.models.catalogue import (
@@ -39,6 +41,7 @@ from tis.engine.prompt import SOUND_RATE
 from tis.http.api_keys import CallLimits
 from tis.http.key_file import KeyFile, KeyFileError
 from tis.http.origins import AllowedOrigins
+from tis.http.read_tokens import GivenSecrets, OwnSecret, TokenSecrets
 from tis.http.transport.limits import LOOPBACK, TransportLimits
 from tis.ktp.card_result import CardLimits
 from tis.mcp_client.limits import McpLimits
@@ -53,6 +56,7 @@ from tis.streaming.stores.store import Store
 from tis.upstream.upstream_engine import UpstreamLimits
 
 if TYPE_CHECKING:
+    from tis.http.shared_parts import SharedParts
     from tis.marketplace.mail import Mailer
     from tis.marketplace.market import MarketRules
 
@@ -381,23 +385,47 @@ def session_store_of(settings: Settings) -> Store:
 
 def _redis_store_of(settings: Settings) -> Store:
     assert settings.redis_url
-    try:
+    with _readable_redis_url():
         from tis.streaming.stores.redis import RedisStore, RedisTimeouts
-    except ImportError as missing:
-        raise SettingsError(
-            f"SESSION_STORE: {missing.name} is missing: pip install -r requirements-redis.txt"
-        ) from None
-    try:
+
         return RedisStore(
             settings.redis_url.get_secret_value(),
             ttl_seconds=settings.sessions_ttl_seconds,
             timeouts=RedisTimeouts(lease_seconds=settings.session_lease_seconds),
         )
+
+
+def shared_parts_of(settings: Settings, engine: Engine) -> "SharedParts | None":
+    if settings.redis_url is None:
+        return None
+    with _readable_redis_url():
+        from tis.http.shared_parts import SharedParts
+        from tis.streaming.stores.redis_clients import RedisClients
+
+        clients = RedisClients(settings.redis_url.get_secret_value(), seconds=1.0, wait_seconds=0.0, max_waits=1)
+        return SharedParts(clients, engine, settings.session_lease_seconds)
+
+
+@contextmanager
+def _readable_redis_url() -> Iterator[None]:
+    """Raises SettingsError."""
+    try:
+        yield
+    except ImportError as missing:
+        raise SettingsError(f"REDIS_URL: {missing.name} is missing: pip install -r requirements-redis.txt") from None
     except ValueError:
         raise SettingsError(
             "REDIS_URL cannot be read: redis://HOST:6379/0 is one that can. "
             "/ ? # and @ of a password are written %2F %3F %23 and %40."
         ) from None
+
+
+def token_secrets_of(settings: Settings, shared: "SharedParts | None") -> TokenSecrets:
+    if settings.read_token_secret:
+        return GivenSecrets([one.get_secret_value() for one in settings.read_token_secret])
+    if shared and settings.store_kind == "redis":
+        return shared.token_secret
+    return OwnSecret(Path(settings.sessions_db_path) if settings.store_kind == "sqlite" else None)
 
 
 def session_limits_of(settings: Settings) -> SessionLimits:

@@ -147,6 +147,8 @@ async def metrics(request: Request, engine: EngineDep, sessions: SessionsDep) ->
         yield from _model_gauges(engine.statuses)
         yield from _session_gauges(sessions)
         yield from rates.metrics(keys.names)
+        text = "1 while calls are counted over all servers with one REDIS_URL, 0 while this one counts alone"
+        yield GaugeMetricFamily("tis_limits_shared", text, bool(state.shared and state.shared.counts.is_shared))
         is_stale = bool(state.key_file and state.key_file.error)
         yield GaugeMetricFamily(
             "tis_key_file_stale", "1 while API_KEYS_FILE cannot be read: a revoked key works", is_stale

@@ -32,6 +32,7 @@ from tis.engine.prompt import ChatPrompt, RawPrompt
 from tis.engine.resumable_request import ResumableRequest
 from tis.engine.sampling.params import SamplingParams
 from tis.http.api_keys import ApiKeys, CallLimits
+from tis.http.call_counts import LocalCounts
 from tis.http.call_rates import CallRates
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.limits import McpLimits
@@ -174,7 +175,8 @@ async def test_a_resumed_run_takes_a_ticket_and_is_not_refused() -> None:
 
 @pytest.mark.anyio
 async def test_what_another_process_makes_is_metered_to_the_key_that_began_the_run() -> None:
-    rates, keys, media = CallRates(CallLimits()), ApiKeys(["sk-one"]), MediaLoader(MediaLimits())
+    counts, keys, media = LocalCounts(), ApiKeys(["sk-one"]), MediaLoader(MediaLimits())
+    rates = CallRates(CallLimits(), counts)
     [name] = keys.names
     admission = Admission(meter_of=lambda caller: rates.meter_of_resumed(caller, keys))
     async with echo_desk() as first, echo_desk() as second:
@@ -183,20 +185,22 @@ async def test_what_another_process_makes_is_metered_to_the_key_that_began_the_r
         assert f'"caller": "{name}"'.encode() in source.request and b"sk-one" not in source.request
         source.hold_ticket()
         whole = await blocks_of(source)
-        made = rates.meter(keys.find("sk-one"), "").totals
+        made = counts.totals_here(name)
         assert made.generated_tokens == len("Halo, dunia")
         kept = begins_of_pieces(whole)[4]
         marks = [block.resume_state for block in whole[:kept]]
         num_kept = sum(mark.count(b"[0,") for mark in marks)
-        made.prompt_tokens = made.generated_tokens = 0
         services = replace(services_of(second, media), admission=admission)
         resume_source = resume_with(services, DIALECTS, resume=True)
         await blocks_of(resume_source(source.request, marks, nothing_attached))
         assert num_kept == 3
-        assert (made.prompt_tokens, made.generated_tokens, made.requests) == (0, len("Halo, dunia") - num_kept, 0)
+        resumed = counts.totals_here(name)
+        made.add({"generated_tokens": len("Halo, dunia") - num_kept})
+        assert resumed == made
+        assert not counts.running
         unknown = source.request.replace(name.encode(), b"env-7")
         await blocks_of(resume_source(unknown, marks, nothing_attached))
-        assert made.generated_tokens == len("Halo, dunia") - num_kept
+        assert counts.totals_here(name) == resumed
     await media.close()
 
 

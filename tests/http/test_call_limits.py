@@ -1,5 +1,6 @@
 """Limits of calls: for each key, else for each address; what is left is in headers, and Retry-After is true."""
 
+import asyncio
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 from tests.test_status import until
 from tis.http.api_keys import ANONYMOUS, ApiKey, CallLimits, digest_of
+from tis.http.call_counts import LocalCounts
 from tis.http.call_limits import _duration
 from tis.http.call_rates import CallRates
 from tis.http.errors import CallLimitReached
@@ -37,7 +39,7 @@ def key(name: str, **limits: int) -> ApiKey:
 def refused(rates: CallRates, caller: ApiKey | None, address: str = "192.0.2.1") -> CallLimitReached | None:
     meter = rates.meter(caller, address)
     try:
-        meter.begin()
+        asyncio.run(meter.begin())
     except CallLimitReached as error:
         return error
     meter.end()
@@ -49,7 +51,7 @@ def refused(rates: CallRates, caller: ApiKey | None, address: str = "192.0.2.1")
 )
 def test_after_the_time_that_a_refusal_names_a_call_is_accepted_and_before_it_is_not(limit: str, seconds: int) -> None:
     clock = Hand()
-    rates = CallRates(CallLimits(**{limit: 3}), clock)
+    rates = CallRates(CallLimits(**{limit: 3}), LocalCounts(clock))
     for _ in range(3):
         assert refused(rates, None) is None
         rates.meter(None, "192.0.2.1").count_tokens(prompt=1)
@@ -66,7 +68,7 @@ def test_after_the_time_that_a_refusal_names_a_call_is_accepted_and_before_it_is
 
 def test_the_longest_of_several_waits_is_named() -> None:
     clock = Hand()
-    rates = CallRates(CallLimits(requests_per_minute=1, tokens_per_day=5), clock)
+    rates = CallRates(CallLimits(requests_per_minute=1, tokens_per_day=5), LocalCounts(clock))
     assert refused(rates, None) is None
     rates.meter(None, "192.0.2.1").count_tokens(generated=9)
     error = refused(rates, None)
@@ -83,12 +85,13 @@ def test_keys_and_addresses_have_windows_of_their_own_and_a_key_its_own_limits()
 
 
 def test_running_calls_are_counted_until_they_end() -> None:
-    rates = CallRates(CallLimits(running_requests=1))
+    counts = LocalCounts()
+    rates = CallRates(CallLimits(running_requests=1), counts)
     first = rates.meter(None, "192.0.2.1")
-    first.begin()
+    asyncio.run(first.begin())
     assert refused(rates, None) and refused(rates, None, "192.0.2.2") is None
     first.end()
-    assert refused(rates, None) is None and not rates._running
+    assert refused(rates, None) is None and not counts.running
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,19 @@
 """How requests are counted per caller, and how much memory that may take."""
 
+import asyncio
+
 import pytest
 
 from tests.serving import MovedClock
+from tis.http.call_counts import BoundedMemoryStorage, LocalCounts
 from tis.http.client_address import client_address
 from tis.http.errors import RateLimitExceeded
-from tis.http.rate_limits import BoundedMemoryStorage, RateLimits
+from tis.http.rate_limits import RateLimits
 
 
 def refused(limits: RateLimits, kind: str, caller: str) -> RateLimitExceeded | None:
     try:
-        limits.count(kind, caller)
+        asyncio.run(limits.count(kind, caller))
     except RateLimitExceeded as error:
         return error
     return None
@@ -18,7 +21,7 @@ def refused(limits: RateLimits, kind: str, caller: str) -> RateLimitExceeded | N
 
 def test_one_request_too_many_is_refused_until_its_window_ends() -> None:
     clock = MovedClock()
-    limits = RateLimits({"logins_per_minute": 2}, clock=clock)
+    limits = RateLimits({"logins_per_minute": 2}, LocalCounts(clock))
     assert not refused(limits, "logins", "a") and not refused(limits, "logins", "a")
     clock.move(20)
     refusal = refused(limits, "logins", "a")

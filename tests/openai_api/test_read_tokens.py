@@ -145,18 +145,22 @@ def test_the_session_of_another_key_under_the_same_id_stays_closed(http: httpx2.
     assert '"content":"b"' in read(http, session_id, beta).text
 
 
-@pytest.mark.parametrize("change", ["time", "turn", "signature", "cut", "nothing", "unicode", "long"])
+@pytest.mark.parametrize(
+    "change", ["time", "turn", "owner", "answer", "signature", "cut", "nothing", "unicode", "long"]
+)
 def test_a_changed_token_is_refused(http: httpx2.Client, session_id: str, change: str) -> None:
     answered(http, session_id)
     token = token_of(http, session_id)["read_token"]
-    issued_at, turn, signature = token.split(".")
+    issued_at, turn, owner, answer, signature = token.split(".")
     changed = {
-        "time": f"{int(issued_at) + 1}.{turn}.{signature}",
-        "turn": f"{issued_at}.{int(turn) + 1}.{signature}",
-        "signature": f"{issued_at}.{turn}.{signature[::-1]}",
+        "time": f"{int(issued_at) + 1}.{turn}.{owner}.{answer}.{signature}",
+        "turn": f"{issued_at}.{int(turn) + 1}.{owner}.{answer}.{signature}",
+        "owner": f"{issued_at}.{turn}.{owner[::-1]}.{answer}.{signature}",
+        "answer": f"{issued_at}.{turn}.{owner}.{answer[::-1]}.{signature}",
+        "signature": f"{issued_at}.{turn}.{owner}.{answer}.{signature[::-1]}",
         "cut": token[:-1],
         "nothing": "",
-        "unicode": "٣.٠." + signature,
+        "unicode": f"٣.٠.{owner}.{answer}.{signature}",
         "long": token + "x" * 1000,
     }
     assert is_refused(read(http, session_id, changed[change]))

@@ -41,6 +41,12 @@ class TokenMeter(Protocol):
 
     def count_tokens(self, *, prompt: int = 0, generated: int = 0) -> None: ...
 
+    def go_on(self) -> None:
+        """A call of the caller, which another process accepted, runs here until `end`."""
+        ...
+
+    def end(self) -> None: ...
+
 
 class Ticket:
     """Held by the HTTP request, and by the run that it begins. What is still held goes back at the end of both."""
@@ -143,7 +149,10 @@ class Ticket:
         self.enter("queued")
 
     def count_for(self, meter: TokenMeter | None) -> None:
-        """From here on its tokens are those of this caller."""
+        """From here on its tokens are those of this caller, and it is one of his running calls."""
+        if meter and self._meter is None:
+            meter.go_on()
+            self.when_over(meter.end)
         self._meter = meter
 
     def count_prompt(self, num_tokens: int) -> None:

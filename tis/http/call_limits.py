@@ -8,7 +8,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.http.anthropic_errors import MESSAGES_PATH
-from tis.http.call_rates import CallMeter, CallRates, CallWindow
+from tis.http.call_counts import CallWindow
+from tis.http.call_rates import CallMeter, CallRates
 from tis.http.client_address import client_address
 from tis.http.error_handlers import error_response
 from tis.http.errors import CallLimitReached
@@ -33,7 +34,7 @@ class CallLimitMiddleware:
         meter = self._rates.meter(state.get("api_key"), client_address(scope))
         send = _with_headers(scope, send, meter)
         try:
-            meter.begin()
+            await meter.begin()
         except CallLimitReached as error:
             await error_response(scope, error)(scope, receive, send)
             return
@@ -55,13 +56,14 @@ def _is_call(scope: Scope) -> bool:
 
 
 def _with_headers(scope: Scope, send: Send, meter: CallMeter) -> Send:
-    if not meter.windows:
+    if not meter.has_windows:
         return send
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
+            windows = (await meter.look()).windows
             headers = MutableHeaders(scope=message)
-            for name, value in _headers(get_route_path(scope), meter.windows):
+            for name, value in _headers(get_route_path(scope), windows):
                 headers[name] = value
         await send(message)
 

@@ -50,7 +50,7 @@ class ApiKeyMiddleware:
             set_current_key(None)
             if not (is_public(path) or (self._metrics_are_public and path == METRICS_PATH)):
                 try:
-                    key = self._identify(scope, path)
+                    key = await self._identify(scope, path)
                 except (InvalidApiKey, ModelNotAllowed) as error:
                     await error_response(scope, error)(scope, receive, send)
                     return
@@ -73,7 +73,7 @@ class ApiKeyMiddleware:
 
         return checking_receive
 
-    def _identify(self, scope: Scope, path: str) -> ApiKey | None:
+    async def _identify(self, scope: Scope, path: str) -> ApiKey | None:
         """None where no key is needed, or a read token was sent. Raises InvalidApiKey or ModelNotAllowed."""
         state = scope.setdefault("state", {})
         if self._keys.is_open:
@@ -82,7 +82,7 @@ class ApiKeyMiddleware:
         try:
             key = self._key_of(scope, path)
         except InvalidApiKey:
-            if (owner := self._owner_of_read_token(scope, path)) is None:
+            if (owner := await self._owner_of_read_token(scope, path)) is None:
                 raise
             state["owner"] = owner
             return None
@@ -102,12 +102,12 @@ class ApiKeyMiddleware:
         except InvalidApiKey as error:
             raise InvalidPageKey(error.message) from None
 
-    def _owner_of_read_token(self, scope: Scope, path: str) -> str | None:
+    async def _owner_of_read_token(self, scope: Scope, path: str) -> str | None:
         stream = _STREAM.fullmatch(path) if scope["method"] == "GET" else None
         tokens = QueryParams(scope["query_string"]).getlist(READ_TOKEN) if stream else []
         if not (self._read_tokens and stream and tokens):
             return None
-        owner = self._read_tokens.owner_of(tokens[-1], stream[1], self._keys.owners)
+        owner = await self._read_tokens.owner_of(tokens[-1], stream[1], self._keys.owners)
         if owner is None:
             raise InvalidReadToken(
                 "The read token is not for this stream, or has expired. Get another with "

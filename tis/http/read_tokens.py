@@ -1,11 +1,13 @@
 """Read tokens: for the query of a GET that reads one session, because an `EventSource` cannot send a key as a header.
 
 A token names the session's latest answer at its time, and is valid while that answer runs and until the session's TTL
-after it. What is signed includes the owner, whose key the server must still know. The secret is random and stays beside
-the session file, as tokens outlive a restart there; it is not derived from the API keys, because anybody with a token
-could then try out weak keys without asking the server.
+after it. It names the owner, too, whose key the server must still know, by a digest that only the secret makes: nobody
+can try out weak keys with a token. Its signature is checked before any session is looked at, so a stranger costs one
+signature, and no question to a store. Servers that share sessions share the secret (`READ_TOKEN_SECRET`, else one in
+Redis). Else it is random, and lies beside the session file, as tokens outlive a restart there.
 """
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -13,8 +15,9 @@ import os
 import re
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from tis.observability.logs import log_exception
 from tis.streaming.session import Session
@@ -22,63 +25,115 @@ from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 _log = logging.getLogger("tis.http")
-_TOKEN = re.compile(r"(\d{1,15})\.(\d{1,9})\.([A-Za-z0-9_-]{43})", re.ASCII)
+_TOKEN = re.compile(r"(\d{1,15})\.(\d{1,9})\.([A-Za-z0-9_-]{11})\.([A-Za-z0-9_-]{11})\.([A-Za-z0-9_-]{43})", re.ASCII)
 _SECRET_BYTES = 32
+_MAX_MARKS = 4096
 
 
-class ReadTokens:
-    def __init__(self, sessions: Sessions, sessions_path: Path | None = None) -> None:
+class TokenSecrets(Protocol):
+    async def open(self) -> None: ...
+
+    async def all(self) -> Sequence[bytes]:
+        """The first signs; a token of any of them is valid."""
+        ...
+
+
+class GivenSecrets:
+    def __init__(self, given: Sequence[str]) -> None:
+        self._given = [one.encode() for one in given]
+
+    async def open(self) -> None: ...
+
+    async def all(self) -> Sequence[bytes]:
+        return self._given
+
+
+class OwnSecret:
+    """Of this server alone."""
+
+    def __init__(self, sessions_path: Path | None = None) -> None:
         """`sessions_path`: where the sessions survive this process, if they do."""
-        self._sessions = sessions
         self._sessions_path = sessions_path
         self._secret = secrets.token_bytes(_SECRET_BYTES)
 
-    def open(self) -> None:
+    async def open(self) -> None:
         if self._sessions_path is None:
             return
         try:
-            self._secret = _saved_secret(self._sessions_path.with_name(self._sessions_path.name + ".key"))
+            path = self._sessions_path.with_name(self._sessions_path.name + ".key")
+            self._secret = await asyncio.to_thread(_saved_secret, path)
         except OSError as error:
             log_exception("the key of read tokens cannot be saved: they end with this process", error, "-")
 
-    def issue(self, session: Session) -> str:
-        issued_at = int(self._sessions.now())
-        turn = session.latest
-        return f"{issued_at}.{turn.record.number}.{self._signature(session.owner, session.id, issued_at, turn)}"
+    async def all(self) -> Sequence[bytes]:
+        return [self._secret]
 
-    def owner_of(self, token: str, session_id: str, owners: Iterable[str]) -> str | None:
+
+class ReadTokens:
+    def __init__(self, sessions: Sessions, token_secrets: TokenSecrets | None = None) -> None:
+        self._sessions = sessions
+        self._secrets = token_secrets or OwnSecret()
+        self._marks: dict[tuple[bytes, str], str] = {}
+
+    async def open(self) -> None:
+        await self._secrets.open()
+
+    async def issue(self, session: Session) -> str:
+        secret = (await self._secrets.all())[0]
+        turn = session.latest
+        owner, answer = self._owner_mark(secret, session.owner), _mark(secret, f"answer {turn.fingerprint}")
+        signed = f"{int(self._sessions.now())}.{turn.record.number}.{owner}.{answer}"
+        return f"{signed}.{_signature(secret, session.id, signed)}"
+
+    async def owner_of(self, token: str, session_id: str, owners: Iterable[str]) -> str | None:
         """Which of these owners issued the token for this session; None if it is invalid or has expired."""
         if (match := _TOKEN.fullmatch(token)) is None:
             return None
-        issued_at, number, signature = int(match[1]), int(match[2]), match[3]
-        # A signature takes 10 µs, and there may be 1000 owners: it is made only for those who have such a session.
-        having: list[tuple[str, Session | None]] = [
-            (owner, found) for owner in owners if (found := self._sessions.peek(owner, session_id, of_any_kind=True))
-        ]
-        # One is made where nobody has it, and all where several do: the time taken tells a stranger nothing.
-        result: str | None = None
-        for owner, session in having or [("", None)]:
-            turns = session.turns if session else []
-            turn = next((one for one in turns if one.record.number == number), None)
-            expected = self._signature(owner, session_id, issued_at, turn)
-            if (
-                hmac.compare_digest(signature, expected)
-                and session
-                and turn
-                and self._is_fresh(session, turn, issued_at)
-            ):
-                result = owner
-        return result
+        issued_at, number, owner_mark, answer_mark, signature = match.groups()
+        signed = token.rpartition(".")[0]
+        secret = next(
+            (
+                one
+                for one in await self._secrets.all()
+                if hmac.compare_digest(signature, _signature(one, session_id, signed))
+            ),
+            None,
+        )
+        if secret is None:
+            return None
+        owner = next((one for one in owners if self._owner_mark(secret, one) == owner_mark), None)
+        if owner is None:
+            return None
+        await self._sessions.refresh(owner, session_id)  # it may be of another server
+        session = self._sessions.peek(owner, session_id, of_any_kind=True)
+        turns = session.turns if session else []
+        turn = next((one for one in turns if one.record.number == int(number)), None)
+        # A session that comes to be under the same id later begins with another request, as a rule.
+        if session and turn and _mark(secret, f"answer {turn.fingerprint}") == answer_mark:
+            return owner if self._is_fresh(session, turn, int(issued_at)) else None
+        return None
 
     def _is_fresh(self, session: Session, turn: Turn, issued_at: int) -> bool:
         return turn.is_running or self._sessions.now() <= max(issued_at, turn.record.ended_at) + session.ttl_seconds
 
-    def _signature(self, owner: str, session_id: str, issued_at: int, turn: Turn | None) -> str:
-        # A session that comes to be under the same id later begins with another request, as a rule.
-        number, fingerprint = (turn.record.number, turn.fingerprint) if turn else (0, "")
-        signed = "\n".join(["read token", owner, session_id, str(issued_at), str(number), fingerprint])
-        digest = hmac.digest(self._secret, signed.encode(), hashlib.sha256)
-        return urlsafe_b64encode(digest).rstrip(b"=").decode()
+    def _owner_mark(self, secret: bytes, owner: str) -> str:
+        """Made once for each owner: there may be 1000."""
+        if len(self._marks) > _MAX_MARKS:
+            self._marks.clear()
+        key = secret, owner
+        if key not in self._marks:
+            self._marks[key] = _mark(secret, f"owner {owner}")
+        return self._marks[key]
+
+
+def _mark(secret: bytes, what: str) -> str:
+    digest = hashlib.blake2b(what.encode(), key=hashlib.sha256(secret).digest(), digest_size=8).digest()
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _signature(secret: bytes, session_id: str, signed: str) -> str:
+    digest = hmac.digest(secret, f"read token\n{session_id}\n{signed}".encode(), hashlib.sha256)
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def _saved_secret(path: Path) -> bytes:

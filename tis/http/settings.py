@@ -9,6 +9,8 @@ from tis.http.origins import LOCAL_HOSTS, LOCAL_ORIGINS
 from tis.http.transport.limits import is_network
 from tis.setting_types import CommaSeparated, split_commas
 
+_MIN_SECRET_CHARS = 32
+
 
 def _split_keys(value: object) -> object:
     keys = split_commas(value)
@@ -18,6 +20,16 @@ def _split_keys(value: object) -> object:
 
 
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_keys)]
+
+
+def _split_secrets(value: object) -> object:
+    secrets = split_commas(value)
+    if isinstance(secrets, tuple) and any(len(one) < _MIN_SECRET_CHARS for one in secrets):
+        raise ValueError(f"a secret has {_MIN_SECRET_CHARS} characters or more")
+    return secrets
+
+
+SigningSecrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_secrets)]
 
 
 def _split_hosts(value: object) -> object:
@@ -64,6 +76,11 @@ class AccessSettings(BaseModel):
         "read again when it changes",
     )
     metrics_public: bool = Field(False, description="/metrics needs no key")
+    read_token_secret: SigningSecrets = Field(
+        (),
+        description="what signs read tokens, at all servers alike; 32 characters or more; of several, separated "
+        "by commas, the first signs and all are valid; unset: random, and shared where SESSION_STORE=redis",
+    )
     admin_key: SecretStr | None = Field(
         None,
         min_length=1,

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
+from tis.http.call_counts import CallCounts
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, AssistantModel, ShoppingAssistant
@@ -79,7 +80,9 @@ class Market:
         rules: MarketRules,
         model: AssistantModel | None = None,
         text_models: TextModels | None = None,
+        counts: CallCounts | None = None,
     ) -> None:
+        """`counts`: of requests, where servers share them."""
         self.database = database
         self.rules = rules
         self.search = ProductSearch(choose_backend(database))
@@ -87,7 +90,7 @@ class Market:
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
         self.sheet_slots = SheetSlots(_MAX_SHEETS_AT_ONCE)
-        self.rates = RateLimits(rules.rates)
+        self.rates = RateLimits(rules.rates, counts)
         self.passwords = PasswordQueue()
         self._is_ready = False
         self._has_warned = False

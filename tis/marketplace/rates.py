@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, cast
 
+from anyio import from_thread
 from fastapi import Depends, Request
 
 from tis.http.client_address import client_address
@@ -22,15 +23,20 @@ def limited(kind: RateKind, *, by_address: bool = False) -> Any:
     """
 
     async def count(request: Request) -> None:
-        count_request(request, kind, by_address=by_address)
+        await count_request(request, kind, by_address=by_address)
 
     return Depends(count)
 
 
-def count_request(request: Request, kind: RateKind, *, by_address: bool = False) -> None:
+def count_in_thread(request: Request, kind: RateKind) -> None:
+    """For routes that are plain functions, and count only some of their requests."""
+    from_thread.run(count_request, request, kind)
+
+
+async def count_request(request: Request, kind: RateKind, *, by_address: bool = False) -> None:
     market = cast(MarketServices, request.app.state.marketplace.market)
     address = client_address(request.scope)
     if market.rules.is_open and is_loopback(address):
         return
     account = None if by_address else market.account_named_by(bearer_token(request))
-    market.rates.count(kind, account or address)
+    await market.rates.count(kind, account or address)

@@ -13,7 +13,7 @@ class McpAccess(Protocol):
         """Raises Unauthenticated or Forbidden. It may pass a token that it cannot check now: calls check it again."""
         ...
 
-    def count_call(self, request: Request) -> None:
+    async def count_call(self, request: Request) -> None:
         """Raises RateLimitExceeded."""
         ...
 

@@ -35,7 +35,7 @@ async def answer_mcp_client(request: Request) -> Response:
     message = _read_message(body)
     if message.method == _CALL:
         try:
-            access.count_call(request)
+            await access.count_call(request)
         except ServiceError as error:
             return json_rpc_error(error, message.id)
     return await server.answer(body)

@@ -30,13 +30,15 @@ class StreamSettings(BaseModel):
     redis_url: SecretStr | None = Field(
         None,
         min_length=1,
-        description="of SESSION_STORE=redis: redis://, rediss:// (TLS) or redis+sentinel://HOST:26379,HOST/SERVICE/DB",
+        description="redis://, rediss:// (TLS) or redis+sentinel://HOST:26379,HOST/SERVICE/DB, for "
+        "SESSION_STORE=redis; servers that have the same one also share limits of calls and loads of models",
     )
     session_lease_seconds: float = Field(
         10,
         ge=1,
         le=300,
-        description="with SESSION_STORE=redis: how long a server is silent until another goes on with its answers",
+        description="with REDIS_URL: how long a server is silent until its running calls count no more, and another "
+        "goes on with its answers",
     )
     sessions_db_path: str = Field(
         "sessions.db", min_length=1, description="that file (SQLite); one process at a time uses it"

@@ -80,3 +80,30 @@ async def test_what_was_answered_is_kept_and_nothing_is_sold_twice(
 
 async def until_held(buyers: list[KilledBuyer], number: int) -> None:
     await until(lambda: sum(len(buyer.held) for buyer in buyers) >= number, timeout=200)
+
+
+async def test_a_key_that_comes_to_two_servers_at_the_same_moment_reserves_once(
+    shop: Shop, database_url: str, tmp_path: Path
+) -> None:
+    product = shop.product(on_hand=100)
+    variables = {"DATABASE_URL": database_url, "JWT_SECRET_KEY": SECRET, "MARKETPLACE_AUTH": "open"}
+    (tmp_path / "other").mkdir()
+    async with running(tmp_path, **variables) as one, running(tmp_path / "other", **variables) as other:
+        for number in range(10):
+            answers = await asyncio.gather(
+                *(reserved(server.url, product, f"{product}-both-{number}") for server in (one, other, one, other))
+            )
+            assert len({answer["id"] for answer in answers}) == 1
+    assert shop.stock_columns(product) == (100, 10)
+
+
+async def reserved(url: str, product: int, key: str) -> dict[str, Any]:
+    async with asyncio.timeout(60), httpx2.AsyncClient(base_url=url, timeout=30) as http:
+        while True:
+            sent: dict[str, Any] = {"json": {"quantity": 1}, "headers": {"Idempotency-Key": key}}
+            answer = await http.post(f"/api/products/{product}/reservations", **sent)
+            if answer.status_code not in (409, 503):  # while the first one runs
+                assert answer.status_code == 200, answer.text
+                said: dict[str, Any] = answer.json()
+                return said
+            await asyncio.sleep(0.05)

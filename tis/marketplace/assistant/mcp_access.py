@@ -43,8 +43,8 @@ class CatalogueAccess:
         except DatabaseUnavailable:
             pass  # the list of tools needs no database, and calls check the token again
 
-    def count_call(self, request: Request) -> None:
-        count_request(request, "searches")
+    async def count_call(self, request: Request) -> None:
+        await count_request(request, "searches")
 
     async def list_tools(self, request: Request) -> Sequence[McpTool]:
         try:

@@ -50,7 +50,7 @@ from tis.marketplace.products.search_schemas import (
     validate_sort,
     validate_text,
 )
-from tis.marketplace.rates import count_request, limited
+from tis.marketplace.rates import count_in_thread, limited
 from tis.marketplace.search.highlights import Highlighter
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import (
@@ -141,7 +141,7 @@ def search_products(
     if facet_names and not envelope:
         raise Unprocessable("facets need envelope=1.")
     if facet_names:
-        count_request(request, "facets")
+        count_in_thread(request, "facets")
     with context.reading() as (session, _):
         search = context.market.search
         reading = search.read(session, asked)

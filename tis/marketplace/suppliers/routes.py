@@ -25,7 +25,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
-from tis.marketplace.rates import count_request, limited
+from tis.marketplace.rates import count_in_thread, limited
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier, password_to_erase
 from tis.marketplace.suppliers.schemas import (
     EMAIL_BY_LINK,
@@ -108,7 +108,7 @@ def list_suppliers(
     """
     query = SupplierQuery(validate_name(q), city, category, open_now, vicinity)
     if query.is_ranked:
-        count_request(request, "searches")
+        count_in_thread(request, "searches")
     with context.reading() as (session, principal):
         return found_suppliers(session, context.market.search, principal, page, query)
 
@@ -169,7 +169,7 @@ def delete_supplier(
     with context.reading() as (session, principal):
         compared_hash = password_to_erase(session, principal, supplier_id)
     if compared_hash is not None:
-        count_request(request, "logins")
+        count_in_thread(request, "logins")
         require_password(body.password if body else None, compared_hash)
     with context.writing() as (session, principal):
         search = context.market.search

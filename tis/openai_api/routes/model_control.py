@@ -3,9 +3,9 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -34,25 +34,38 @@ class LoadRequest(BaseModel):
 
 
 @aliases.post("/load_model", response_class=StreamingResponse, responses=LOAD_RESPONSES)
-async def load_model(body: LoadRequest, engine: EngineDep, options: OptionsDep) -> StreamingResponse:
-    """Load a model, and stream how it goes on, as `transformers serve` does. Needs `ADMIN_KEY`, if there is one."""
+async def load_model(request: Request, body: LoadRequest, engine: EngineDep, options: OptionsDep) -> StreamingResponse:
+    """Load a model, and stream how it goes on, as `transformers serve` does. Needs `ADMIN_KEY`, if there is one.
+
+    Servers that share a Redis load it, too.
+    """
     entry = _named(engine, body.model)
     if entry is None:
         model_id = served_model(engine, body.model, options.strict_model)
         [entry] = (one for one in engine.models if one.id == model_id)
+    await _tell_others(request, entry, "load")
     return StreamingResponse(_events(engine, entry), media_type="text/event-stream")
 
 
 @router.post("/models/{model_id:path}/unload", responses=UNLOAD_RESPONSES)
 async def unload_model(
-    engine: EngineDep, model_id: Annotated[str, Path(max_length=512, examples=["demo"])]
+    request: Request, engine: EngineDep, model_id: Annotated[str, Path(max_length=512, examples=["demo"])]
 ) -> dict[str, Any]:
-    """Free the memory of a model; the next request loads it again. 409 while it is in use. Needs `ADMIN_KEY`, too."""
+    """Free the memory of a model; the next request loads it again. 409 while it is in use. Needs `ADMIN_KEY`, too.
+
+    Servers that share a Redis unload it, too, each as soon as it is not in use there.
+    """
     entry = _named(engine, model_id)
     if entry is None:
         raise ModelNotFound(model_id[:200])
     status = await engine.unload(entry.id)
+    await _tell_others(request, entry, "unload")
     return {"id": entry.id, "object": "model", "status": status.state}
+
+
+async def _tell_others(request: Request, entry: CatalogueEntry, order: Literal["load", "unload"]) -> None:
+    if shared := request.app.state.shared:
+        await shared.model_orders.tell_others(entry.base or entry.id, order)
 
 
 def _named(engine: Engine, name: str) -> CatalogueEntry | None:

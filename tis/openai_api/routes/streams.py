@@ -65,7 +65,7 @@ async def create_read_token(
     `expires_in` seconds longer.
     """
     session = await _find(sessions, owner, session_id)
-    token = read_tokens.issue(session)
+    token = await read_tokens.issue(session)
     path = f"{request.scope.get('root_path', '')}/v1/stream/{session.id}"
     body = {
         "session_id": session.id,

@@ -35,37 +35,39 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 
 @router.get("/usage", responses=_RESPONSES)
 async def usage(request: Request) -> dict[str, Any]:
-    """Say what your key has used since the start of the server, and what is left of its limits.
+    """Say what your key has used, and what is left of its limits.
 
-    On a server without keys, the limits are those of your address and the sums those of all.
+    The sums are those since `since`: the start of the server, or, where servers share a Redis, the first call at any of
+    them. On a server without keys, the limits are those of your address and the sums those of all.
     """
     key = current_key()
     rates: CallRates = request.app.state.call_rates
     meter = rates.meter(key, client_address(request.scope))
-    totals, now = meter.totals, time.time()
+    counted, now = await meter.look(), time.time()
     limits: dict[str, Any] = {
         one.name: {
             "limit": one.limit,
             "remaining": one.remaining,
             "resets_at": round(now + one.resets_in) if one.resets_in else None,
         }
-        for one in meter.windows
+        for one in counted.windows
     }
     if (most := meter.max_running) is not None:
         limits["running_requests"] = {
             "limit": most,
-            "remaining": max(0, most - meter.num_running),
+            "remaining": max(0, most - counted.num_running),
             "resets_at": None,
         }
+    totals = counted.totals
     return {
         "object": "usage",
         "key": key.name if key else ANONYMOUS,
-        "since": int(rates.began_at),
+        "since": int(totals.since),
         "requests": totals.requests,
         "refused": totals.refused,
         "prompt_tokens": totals.prompt_tokens,
         "completion_tokens": totals.generated_tokens,
-        "running": meter.num_running,
+        "running": counted.num_running,
         "limits": limits,
         "expires_at": None if key is None or key.expires_at is None else int(key.expires_at),
         "models": None if key is None or key.models is None else sorted(key.models),
