@@ -114,10 +114,10 @@ class PagedCache:
         ]
         # Of keys and of values, with 8 bits.
         self.scales = [scales(layer) if shape.has_8_bits else None for layer in shape.layers]
-        self._tensors = [*self.keys, *(of_keys for of_keys, _ in filter(None, self.scales))]
+        self.tensors = [*self.keys, *(of_keys for of_keys, _ in filter(None, self.scales))]
         for number, layer in enumerate(shape.layers):
             if not layer.has_latents:
-                self._tensors += [self.values[number], *(self.scales[number] or ())[1:]]
+                self.tensors += [self.values[number], *(self.scales[number] or ())[1:]]
 
     def write(self, layer: int, slots: Any, keys: Any, values: Any) -> None:
         """Takes `keys` and `values` as the models make them: [1, heads, tokens, size]."""
@@ -137,7 +137,7 @@ class PagedCache:
     def copy_blocks(self, copies: Iterable[BlockCopy]) -> None:
         for copy in copies:
             for start, stop, to in _contiguous_parts(copy):
-                for tensor in self._tensors:
+                for tensor in self.tensors:
                     tokens = tensor.movedim(self.token_axis, 0)
                     source = tokens[start * self.block_size : stop * self.block_size]
                     # A sequence may move by less than its length: then source and target overlap.

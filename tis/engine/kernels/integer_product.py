@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 
+from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import TYPES, NativeKernels
 
 WeightBits = Literal[4, 8]
@@ -78,7 +79,7 @@ class Int8Product(IntegerProduct):
         super().__init__(weight.shape, bias, level_of(kernels, 8), kernels)
         together = _TILE if self.level == _INT8_AMX else _FOUR
         self._groups = -(-self.inputs // together) * together // _FOUR
-        self.blocks = torch.zeros(self._num_blocks, self._groups, self._width, _FOUR, dtype=torch.int8)
+        self.blocks = in_huge_pages((self._num_blocks, self._groups, self._width, _FOUR), torch.int8).zero_()
         self.sums = torch.zeros(self._num_blocks * self._width, dtype=torch.int32)
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
             some = weight[begin : begin + _ROWS_PACKED_AT_ONCE]
@@ -113,7 +114,7 @@ class Int4Product(IntegerProduct):
         super().__init__(weight.shape, bias, level_of(kernels, 4), kernels)
         self._groups = -(-self.inputs // _GROUP)
         bytes_of_group = self._width * (2 + _GROUP // 2)
-        self.blocks = torch.zeros(self._num_blocks, self._groups, bytes_of_group, dtype=torch.uint8)
+        self.blocks = in_huge_pages((self._num_blocks, self._groups, bytes_of_group), torch.uint8).zero_()
         keep_numbers = getattr(weight, "pack_int4", None)  # of weights that have 4 bits already
         if keep_numbers is None or not keep_numbers(self.blocks, self.scales, self._width):
             self._round(weight, kernels)
