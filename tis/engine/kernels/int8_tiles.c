@@ -15,15 +15,19 @@ void int8_multiply_by_tiles(const struct integer_product *p, int64_t block) {
   const int64_t planes = p->bits == 16 ? 2 * p->rows : p->rows, plane_bytes = int8_plane_bytes(p);
   const int64_t steps = int8_groups(p) / TILE_STEPS, step_bytes = OUTPUTS * TILE_BYTES;
   const char *weights = (const char *)p->weights + block * steps * step_bytes;
+  /* The block that this thread is likely to take next. */
+  const int64_t following = block + p->threads;
+  const char *of_following = following * OUTPUTS < p->outputs ? weights + p->threads * steps * step_bytes : NULL;
   _Alignas(64) int32_t sums[MAX_PLANES][OUTPUTS];
   for (int64_t first = 0; first < planes; first += MAX_PLANES) {
     const int64_t count = planes - first < MAX_PLANES ? planes - first : MAX_PLANES;
     const int64_t each = rows_of_groups(count), groups = (count + each - 1) / each;
-    const int64_t parts = groups == 1 ? 1 : (steps + PART_STEPS - 1) / PART_STEPS;
-    /* With more than 16 rows in a group, a step is taken twice, for half of the outputs. */
+    /* With more than 16 planes in a group, a part is read twice, for half of the outputs each. */
     const int64_t visits = groups * (each > 16 ? 2 : 1), lines = (STEP_LINES + visits - 1) / visits;
+    const int64_t parts = visits == 1 ? 1 : (steps + PART_STEPS - 1) / PART_STEPS;
     for (int64_t part = 0; part < parts; part++) {
       const int64_t from = steps * part / parts, to = steps * (part + 1) / parts;
+      const char *ahead = part + 1 < parts ? weights + to * step_bytes : of_following;
       for (int64_t group = 0; group < groups; group++) {
         const int64_t plane = each * group, fetched = lines * (to - from) * (visits / groups) * group;
         const struct tiled_product product = {
@@ -37,7 +41,7 @@ void int8_multiply_by_tiles(const struct integer_product *p, int64_t block) {
             .rows = count - plane < each ? count - plane : each,
             .outputs = OUTPUTS,
             .goes_on = part > 0,
-            .ahead = weights + to * step_bytes + 64 * fetched, /* behind the block there is likely to be the next */
+            .ahead = first == 0 && ahead ? ahead + 64 * fetched : NULL,
             .lines = (int)lines,
             .is_first = group == 0,
         };
