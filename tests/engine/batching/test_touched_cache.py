@@ -51,14 +51,14 @@ def test_what_requests_have_written_stays() -> None:
 
 
 def test_scarce_memory_is_left_to_others() -> None:
-    cache, left = new_cache(), [3 * 2**20]
+    cache, piece = new_cache(), 1024 * 2 * _LAYER.num_numbers * 4
+    left = [3 * piece + piece // 2]
 
     def spare() -> int:
-        left[0] -= 2**19  # what a head of a piece takes
-        return left[0]
+        now, left[0] = left[0], left[0] - piece
+        return now
 
-    touched = touch_cache(lambda: cache, _READY, spare)
-    assert 2**20 <= touched <= 3 * 2**20
+    assert touch_cache(lambda: cache, _READY, spare) == 3 * piece
     assert touch_cache(lambda: cache, _READY, lambda: -1) == 0
 
 
@@ -71,7 +71,7 @@ def test_a_cache_that_is_gone_is_not_kept_alive() -> None:
 
 def test_a_small_cache_is_touched_to_its_end() -> None:
     shape = CacheShape((_LAYER,), torch.float32, torch.device("cpu"))
-    assert touch_cache(lambda: PagedCache(shape, 3, 16), _READY, lambda: 2**30) == 3 * 16 * _LAYER.num_numbers * 4
+    assert touch_cache(lambda: PagedCache(shape, 3, 16), _READY, lambda: 2**40) == 3 * 16 * _LAYER.num_numbers * 4
 
 
 def test_a_quarter_of_the_memory_is_never_taken() -> None:

@@ -88,6 +88,7 @@ class PagedCache:
     def __init__(self, shape: CacheShape, num_blocks: int, block_size: int, num_slots: int = 32) -> None:
         """`num_slots`: sequences that may run, if layers keep states of them."""
         self.layers = shape.layers
+        self.bytes_per_token = shape.bytes_per_token
         self.num_slots = num_slots if shape.states else None
         self.states = {one.layer: LayerStates(one, num_slots, shape.device) for one in shape.states}
         self.num_blocks = num_blocks

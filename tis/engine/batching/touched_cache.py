@@ -39,33 +39,40 @@ def touch_cache(
     cache_of: Callable[[], PagedCache | None], num_tokens: int, spare: Callable[[], int] | None = None
 ) -> int:
     """Returns how many bytes were touched. `spare` is what may still be taken."""
-    spare, num_bytes = spare or spare_bytes, 0
     _prefer_huge_pages(cache_of(), num_tokens)
+    num_bytes = 0
     for begin in range(0, num_tokens, _PIECE_TOKENS):
-        cache = cache_of()
-        if cache is None or begin >= cache.num_blocks * cache.block_size:
+        # The cache is let go between two pieces, so that it can be unloaded.
+        touched = _touch_piece(cache_of(), begin, min(begin + _PIECE_TOKENS, num_tokens), spare or spare_bytes)
+        if not touched:
             break
-        for address, size in _rows_of(cache, begin, min(begin + _PIECE_TOKENS, num_tokens)):
-            if spare() < size or not touch(address, size):
-                log.info("%d MiB of the cache are touched: there is no more memory to spare", num_bytes >> 20)
-                return num_bytes
-            num_bytes += size
-        del cache
+        num_bytes += touched
+    log.debug("%d MiB of the cache are touched", num_bytes >> 20)
     return num_bytes
 
 
 def _prefer_huge_pages(cache: PagedCache | None, num_tokens: int) -> None:
     """Of this part alone: elsewhere a short answer would get 2 MiB in each head of each layer."""
-    for address, size in _rows_of(cache, 0, num_tokens) if cache else ():
-        prefer_huge_pages(address, size)
+    for head in _heads_of(cache, 0, num_tokens) if cache else ():
+        prefer_huge_pages(head.data_ptr(), head.nbytes)
 
 
-def _rows_of(cache: PagedCache, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where these tokens lie, in each head of each layer."""
+def _touch_piece(cache: PagedCache | None, begin: int, end: int, spare: Callable[[], int]) -> int:
+    if cache is None or spare() < (end - begin) * cache.bytes_per_token:
+        return 0
+    num_bytes = 0
+    for head in _heads_of(cache, begin, end):
+        if not touch(head.data_ptr(), head.nbytes):
+            return 0
+        num_bytes += head.nbytes
+    return num_bytes
+
+
+def _heads_of(cache: PagedCache, begin: int, end: int) -> Iterator[Any]:
+    """The rows of these tokens, in each head of each layer."""
     for tensor in cache.tensors:
         rows = tensor[:, begin:end]
-        for head in rows if rows.numel() else ():
-            yield head.data_ptr(), head.nbytes
+        yield from rows if rows.numel() else ()
 
 
 def spare_bytes() -> int:
