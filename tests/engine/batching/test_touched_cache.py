@@ -4,6 +4,7 @@ import ctypes
 import sys
 import weakref
 
+import psutil  # type: ignore[import-untyped]  # comes with accelerate
 import pytest
 import torch
 
@@ -13,22 +14,30 @@ from tis.engine.batching.touched_cache import spare_bytes, touch_cache, touch_in
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the system is asked in the way of Linux")
 
 _PAGE, _TOKENS, _READY = 4096, 65_536, 16_384
+_LIBC, _DONT_NEED = ctypes.CDLL(None), 4  # MADV_DONTNEED
 _LAYER = LayerCache(num_heads=2, key_size=128, value_size=128)
 
 
 def new_cache(*, has_8_bits: bool = False) -> PagedCache:
-    """Large enough that each of its tensors has fresh pages of its own."""
     shape = CacheShape((_LAYER, _LAYER), torch.float32, torch.device("cpu"), has_8_bits=has_8_bits)
-    return PagedCache(shape, _TOKENS // 16, 16)
+    cache = PagedCache(shape, _TOKENS // 16, 16)
+    for tensor in cache.tensors:  # may lie where an earlier test has been
+        assert _LIBC.madvise(*_pages_of(tensor), _DONT_NEED) == 0
+    return cache
+
+
+def _pages_of(rows: torch.Tensor) -> tuple[ctypes.c_void_p, ctypes.c_size_t]:
+    """Those that lie wholly in contiguous rows."""
+    first = -(-rows.data_ptr() // _PAGE) * _PAGE
+    return ctypes.c_void_p(first), ctypes.c_size_t((rows.data_ptr() + rows.nbytes - first) // _PAGE * _PAGE)
 
 
 def pages_in_memory(rows: torch.Tensor) -> float:
-    """The share of the pages that lie wholly in contiguous rows."""
-    first = -(-rows.data_ptr() // _PAGE) * _PAGE
-    count = (rows.data_ptr() + rows.nbytes - first) // _PAGE
+    first, size = _pages_of(rows)
+    count = size.value // _PAGE
     found = (ctypes.c_ubyte * count)()
-    assert ctypes.CDLL(None).mincore(ctypes.c_void_p(first), ctypes.c_size_t(count * _PAGE), found) == 0
-    return sum(one & 1 for one in found) / count
+    assert _LIBC.mincore(first, size, found) == 0
+    return len([one for one in found if one & 1]) / count
 
 
 def test_the_first_tokens_lie_in_memory_and_the_others_do_not() -> None:
@@ -75,7 +84,5 @@ def test_a_small_cache_is_touched_to_its_end() -> None:
 
 
 def test_a_quarter_of_the_memory_is_never_taken() -> None:
-    import psutil
-
     memory = psutil.virtual_memory()
     assert spare_bytes() < memory.total - memory.total // 5
