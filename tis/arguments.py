@@ -146,6 +146,7 @@ def loader_of(settings: Settings) -> Load:
         max_pixels=settings.max_shown_pixels,
         batch=BatchLimits(
             cache_tokens=settings.cache_tokens,
+            touched_tokens=settings.cache_touched_tokens,
             tokens_per_step=settings.max_batch_tokens,
             step_seconds=settings.step_seconds,
             max_running=settings.max_batch_size,

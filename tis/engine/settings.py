@@ -106,6 +106,12 @@ class GenerationSettings(BaseModel):
         description="type of the KV cache: auto, as the model computes; int8, on a CPU, half the memory of bfloat16; "
         "the log says if it does not apply",
     )
+    cache_touched_tokens: int = Field(
+        16_384,
+        ge=0,
+        description="tokens of a CPU's KV cache that get their memory in the background after a load, not with the "
+        "requests that need it, while a quarter of the machine or container is left; 0 = none",
+    )
     max_shown_pixels: int = Field(
         0,
         ge=0,

@@ -313,7 +313,7 @@ def test_it_takes_half_the_memory_of_bfloat16() -> None:
     assert latents.bytes_per_token == 576 + 4
     for shape in (full, small, latents):
         cache = PagedCache(shape, 4, 16)
-        assert sum(one.nbytes for one in cache._tensors) == 64 * shape.bytes_per_token
+        assert sum(one.nbytes for one in cache.tensors) == 64 * shape.bytes_per_token
 
 
 def test_what_is_said_of_the_cache_knows_it() -> None:

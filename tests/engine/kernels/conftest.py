@@ -49,6 +49,7 @@ def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Pat
         "experts.c",
         "integer_product.c",
         "int8_product.c",
+        "int8_tiles.c",
         "int4_product.c",
         "int4_pack.c",
         "states.c",
@@ -64,7 +65,7 @@ def compile_c(folder: Path, arguments: list[str]) -> Path:
     if reason := why_not_here():
         pytest.skip(reason)
     compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None) or pytest.skip("there is no C compiler")
-    knows_amx = [compiler, "-mamx-tile", "-mamx-bf16", "-fsyntax-only", "-xc", "/dev/null"]
+    knows_amx = [compiler, "-mamx-tile", "-mamx-bf16", "-mamx-int8", "-fsyntax-only", "-xc", "/dev/null"]
     if subprocess.run(knows_amx, check=False, capture_output=True).returncode:
         pytest.skip("the C compiler does not know AMX")
     library = folder / "tiles.so"

@@ -2,6 +2,7 @@
    the code that uses them. */
 #ifndef SOFTWARE_TILES_H
 #define SOFTWARE_TILES_H
+#define SOFTWARE_TILES /* also for 8-bit weights, whose level is asked of the CPU */
 #include <immintrin.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,10 +55,14 @@ UNUSED static float bfloat_at(const uint8_t *at) {
   return number;
 }
 
+UNUSED static void require_fit(const struct tile *s, const struct tile *a, const struct tile *b) {
+  if (s->rows != a->rows || s->row_bytes != b->row_bytes || a->row_bytes / 4 != b->rows) abort(); /* #UD */
+}
+
 /* The products of even inputs are added up, those of odd ones, and then both. */
 UNUSED static void software_dot(int sums, int left, int right) {
   struct tile *s = laid_out(sums), *a = laid_out(left), *b = laid_out(right);
-  if (s->rows != a->rows || s->row_bytes != b->row_bytes || a->row_bytes / 4 != b->rows) abort(); /* #UD */
+  require_fit(s, a, b);
   for (int row = 0; row < s->rows; row++)
     for (int column = 0; column < s->row_bytes / 4; column++) {
       float parts[2] = {0, 0}, sum;
@@ -70,17 +75,34 @@ UNUSED static void software_dot(int sums, int left, int right) {
     }
 }
 
+/* Bytes without a sign times bytes with one, in sums of 32 bits that wrap around. */
+UNUSED static void software_dot_bytes(int sums, int left, int right) {
+  struct tile *s = laid_out(sums), *a = laid_out(left), *b = laid_out(right);
+  require_fit(s, a, b);
+  for (int row = 0; row < s->rows; row++)
+    for (int column = 0; column < s->row_bytes / 4; column++) {
+      uint32_t sum;
+      memcpy(&sum, s->data[row] + 4 * column, 4);
+      for (int four = 0; four < b->rows; four++)
+        for (int i = 0; i < 4; i++)
+          sum += (uint32_t)(a->data[row][4 * four + i] * (int8_t)b->data[four][4 * column + i]);
+      memcpy(s->data[row] + 4 * column, &sum, 4);
+    }
+}
+
 #undef _tile_loadconfig
 #undef _tile_release
 #undef _tile_zero
 #undef _tile_loadd
 #undef _tile_stored
 #undef _tile_dpbf16ps
+#undef _tile_dpbusd
 #define _tile_loadconfig(layout) software_loadconfig((const uint8_t *)(layout))
 #define _tile_release() (is_laid_out = 0)
 #define _tile_zero(number) memset(laid_out(number)->data, 0, sizeof tiles[0].data)
 #define _tile_loadd software_load
 #define _tile_stored software_store
 #define _tile_dpbf16ps software_dot
+#define _tile_dpbusd software_dot_bytes
 
 #endif

@@ -1,6 +1,7 @@
 """Chooses the runner of a loaded model: a `BatchRunner` if the model can be batched, else a `TurnRunner`."""
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +23,7 @@ from tis.engine.batching.picture_trial import find_tower, why_no_sounds, why_no_
 from tis.engine.batching.state_layers import has_states, replace_state_layers
 from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
+from tis.engine.batching.touched_cache import touch_in_background
 from tis.engine.batching.towers import ForwardTower, QwenTower, Tower, layer_stacks
 from tis.engine.batching.trial import BatchTrial
 from tis.engine.batching.turn_runner import TurnRunner
@@ -268,6 +270,8 @@ def _batched(
         adapters=[one.name for one in adapters],
     )
     new()  # what it raises, it raises while the model can still run without it
+    if limits.touched_tokens and shape.device.type == "cpu" and sys.platform == "linux":
+        touch_in_background(cache, limits.touched_tokens)
     return ChosenRunner(
         new,
         # A longer request can never fit, so the engine rejects it as too long for the context.

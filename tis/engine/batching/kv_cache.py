@@ -88,6 +88,7 @@ class PagedCache:
     def __init__(self, shape: CacheShape, num_blocks: int, block_size: int, num_slots: int = 32) -> None:
         """`num_slots`: sequences that may run, if layers keep states of them."""
         self.layers = shape.layers
+        self.bytes_per_token = shape.bytes_per_token
         self.num_slots = num_slots if shape.states else None
         self.states = {one.layer: LayerStates(one, num_slots, shape.device) for one in shape.states}
         self.num_blocks = num_blocks
@@ -114,10 +115,10 @@ class PagedCache:
         ]
         # Of keys and of values, with 8 bits.
         self.scales = [scales(layer) if shape.has_8_bits else None for layer in shape.layers]
-        self._tensors = [*self.keys, *(of_keys for of_keys, _ in filter(None, self.scales))]
+        self.tensors = [*self.keys, *(of_keys for of_keys, _ in filter(None, self.scales))]
         for number, layer in enumerate(shape.layers):
             if not layer.has_latents:
-                self._tensors += [self.values[number], *(self.scales[number] or ())[1:]]
+                self.tensors += [self.values[number], *(self.scales[number] or ())[1:]]
 
     def write(self, layer: int, slots: Any, keys: Any, values: Any) -> None:
         """Takes `keys` and `values` as the models make them: [1, heads, tokens, size]."""
@@ -137,7 +138,7 @@ class PagedCache:
     def copy_blocks(self, copies: Iterable[BlockCopy]) -> None:
         for copy in copies:
             for start, stop, to in _contiguous_parts(copy):
-                for tensor in self._tensors:
+                for tensor in self.tensors:
                     tokens = tensor.movedim(self.token_axis, 0)
                     source = tokens[start * self.block_size : stop * self.block_size]
                     # A sequence may move by less than its length: then source and target overlap.

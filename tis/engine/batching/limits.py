@@ -7,6 +7,7 @@ from typing import Literal
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
     cache_tokens: int = 0  # of all running requests and cached prefixes together; 0 = what the memory allows
+    touched_tokens: int = 0  # whose memory is touched in the background, on a CPU
     memory_bytes: int = 0  # of weights and cache together; 0 = a share of the machine
     num_models: int = 1  # that share the machine
     bytes_of_others: int | None = None  # of the other models; None: as many as this one has, each

@@ -101,9 +101,17 @@ IN void NAME(score)(const struct NAME(tile) *of, int row, int seen) {
   const int rows = of->num_rows - row < TILED_ROWS ? of->num_rows - row : TILED_ROWS;
   for (int t = 0; of->by_amx && t < seen; t += TILED_WIDTH) {
     const struct tiled_product product = {
-        (const uint16_t *)queries, of->size, of->turned + t, TILE_KEYS, scores + t, TILE_KEYS, of->size / TILE_INPUTS, rows, 0,
+        .x = queries,
+        .weights = of->turned + t,
+        .sums = scores + t,
+        .x_stride = of->size * sizeof(uint16_t),
+        .weights_stride = TILE_KEYS * sizeof(float),
+        .sums_stride = TILE_KEYS * sizeof(float),
+        .steps = of->size / TILE_INPUTS,
+        .rows = rows,
+        .outputs = TILED_WIDTH,
     };
-    multiply_tiles(product, NULL, 0);
+    multiply_bfloat_tiles(&product);
   }
   if (of->by_amx) return;
 #endif
@@ -126,9 +134,18 @@ IN void NAME(add_weighed)(const struct NAME(tile) *of, int row, int seen) {
   const int64_t count = (seen + TILE_INPUTS - 1) / TILE_INPUTS;
   for (int64_t j = 0; of->by_amx && j < size; j += TILED_WIDTH) {
     const struct tiled_product product = {
-        (const uint16_t *)weights, 2 * TILE_KEYS, of->values + j, size, sums + j, size, count, rows, 1,
+        .x = weights,
+        .weights = of->values + j,
+        .sums = sums + j,
+        .x_stride = TILE_KEYS * sizeof(float),
+        .weights_stride = size * sizeof(float),
+        .sums_stride = size * sizeof(float),
+        .steps = count,
+        .rows = rows,
+        .outputs = TILED_WIDTH,
+        .goes_on = 1,
     };
-    multiply_tiles(product, NULL, 0);
+    multiply_bfloat_tiles(&product);
   }
   if (of->by_amx) return;
 #endif

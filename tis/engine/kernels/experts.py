@@ -10,6 +10,7 @@ import torch
 
 from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.integer_product import WeightBits, integers_of_row
+from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of, is_bfloat16
 
@@ -141,7 +142,7 @@ def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, bits: Weight
         level, group = product.level, product.group
         for name in ("blocks", "bias", "scales", "sums"):
             if (tensor := getattr(product, name)) is not None:
-                stacks.setdefault(name, tensor.new_empty((len(matrix), *tensor.shape)))[expert] = tensor
+                stacks.setdefault(name, in_huge_pages((len(matrix), *tensor.shape), tensor.dtype))[expert] = tensor
         if product.order is not None:  # experts before it, and behind it, may be in order
             in_order = torch.arange(product.inputs, dtype=torch.int32).repeat(len(matrix), 1)
             stacks.setdefault("order", in_order)[expert] = product.order
@@ -154,6 +155,6 @@ def _stacked(number: int, tensors: Iterable[Any]) -> Any:
     stacked: Any = None
     for index, tensor in enumerate(tensors):
         if stacked is None:
-            stacked = tensor.new_empty((number, *tensor.shape))
+            stacked = in_huge_pages((number, *tensor.shape), tensor.dtype)
         stacked[index] = tensor
     return stacked

@@ -7,6 +7,7 @@ import torch
 
 from tis.engine.kernels.grouped_rows import SMALLEST_GROUP, GroupedRows
 from tis.engine.kernels.integer_product import Int4Product, Int8Product, IntegerProduct, WeightBits, level_of
+from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import NativeKernels
 
 _ROWS_PACKED_AT_ONCE = 1024
@@ -27,7 +28,7 @@ class GroupedProduct(IntegerProduct):
         padded = self._num_blocks * self._width
         self.scales = torch.zeros(self._num_blocks, first.scales.shape[1], self._width)
         bytes_of_step = self._width * (1 + SMALLEST_GROUP // 2)
-        self.blocks = torch.zeros(self._num_blocks, self._steps, bytes_of_step, dtype=torch.uint8)
+        self.blocks = in_huge_pages((self._num_blocks, self._steps, bytes_of_step), torch.uint8).zero_()
         at = 0
         for rows in _in_pieces(parts, _ROWS_PACKED_AT_ONCE):
             assert at % self._width == 0

@@ -7,9 +7,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { OUTPUTS = 64, AVX2_OUTPUTS = 16 };
+enum { OUTPUTS = 64, AVX2_OUTPUTS = 16, TILE_GROUPS = 16 };
+/* With tiles, from so many planes on: fewer wait for the weights alone. */
+enum { MIN_PLANES_FOR_TILES = 5 };
 
-static int64_t groups_of(const struct integer_product *p) { return (p->inputs + GROUP - 1) / GROUP; }
+int64_t int8_groups(const struct integer_product *p) {
+  const int64_t groups = (p->inputs + GROUP - 1) / GROUP;
+  return p->level == INT8_AMX ? (groups + TILE_GROUPS - 1) / TILE_GROUPS * TILE_GROUPS : groups;
+}
+
+/* For tiles an odd number of lines of the cache, so that neighbours do not meet in a few places of it. */
+int64_t int8_plane_bytes(const struct integer_product *p) {
+  const int64_t bytes = int8_groups(p) * GROUP;
+  return p->level == INT8_AMX ? bytes | 64 : bytes;
+}
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -68,10 +79,10 @@ TARGET static void round_row_avx2(const struct integer_product *p, int64_t row) 
   float largest;
   LARGEST(p, row, largest);
   const float inverse = largest > 0 ? 32767.0f / largest : 0;
-  int16_t *to = (int16_t *)p->integers + row * groups_of(p) * GROUP;
+  int16_t *to = (int16_t *)p->integers + row * int8_groups(p) * GROUP;
   for (int64_t at = 0; at < p->inputs; at++)
     to[at] = (int16_t)(int32_t)rintf(number_at(p, row * p->row_stride + at) * inverse);
-  memset(to + p->inputs, 0, (groups_of(p) * GROUP - p->inputs) * 2);
+  memset(to + p->inputs, 0, (int8_groups(p) * GROUP - p->inputs) * 2);
   p->row_scales[row] = largest / 32767.0f;
 }
 
@@ -130,7 +141,7 @@ TARGET static void finish_avx2(const struct integer_product *p, int64_t row, int
 
 TARGET static inline __attribute__((always_inline)) void rows_avx2(const struct integer_product *p, int64_t block, int64_t row,
                                                                    const int rows) {
-  const int64_t all = groups_of(p), size = all * GROUP;
+  const int64_t all = int8_groups(p), size = all * GROUP;
   const int16_t *x = (const int16_t *)p->integers + row * size;
   float totals[6 * AVX2_OUTPUTS] = {0};
   for (int64_t begin = 0; begin < all; begin += GROUPS_AT_ONCE) {
@@ -162,7 +173,7 @@ TARGET static void block_avx2(const struct integer_product *p, int64_t block) {
 TARGET static void round_row_vnni(const struct integer_product *p, int64_t row) {
   float largest;
   LARGEST(p, row, largest);
-  const int64_t size = groups_of(p) * GROUP;
+  const int64_t size = int8_plane_bytes(p);
   const float most = p->bits == 16 ? 32767.0f : 127.0f, inverse = largest > 0 ? most / largest : 0;
   p->row_scales[row] = largest / most;
   if (p->bits == 16) {
@@ -203,22 +214,22 @@ TARGET static inline void store_sixteen(const struct integer_product *p, int64_t
   _mm256_mask_storeu_epi16((uint16_t *)p->out + row * p->outputs + output, mask, _mm512_cvtepi32_epi16(rounded));
 }
 
-TARGET static __attribute__((noinline)) void finish_vnni(const struct integer_product *p, int64_t block, int64_t first, int planes,
-                                                         const int32_t sums[][OUTPUTS]) {
+TARGET __attribute__((noinline)) void int8_finish(const struct integer_product *p, int64_t output, int64_t first, int planes,
+                                                  const int32_t sums[][OUTPUTS]) {
   for (int64_t i = 0; i < OUTPUTS; i += 16) {
     /* The bytes are unsigned: 128 too large, or the high ones of 16 bits are. */
-    const __m512i excess = _mm512_slli_epi32(_mm512_loadu_si512(p->sums + block + i), 7);
+    const __m512i excess = _mm512_slli_epi32(_mm512_loadu_si512(p->sums + output + i), 7);
     if (p->bits == 16) {
       for (int r = 0; r < planes; r += 2) {
         const __m512 high = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_load_si512(sums[r] + i), excess));
         const __m512 low = _mm512_cvtepi32_ps(_mm512_load_si512(sums[r + 1] + i));
         const __m512 both = _mm512_fmadd_ps(high, _mm512_set1_ps(256), low);
-        store_sixteen(p, (first + r) / 2, block + i, as_values(p, (first + r) / 2, block + i, both));
+        store_sixteen(p, (first + r) / 2, output + i, as_values(p, (first + r) / 2, output + i, both));
       }
     } else {
       for (int r = 0; r < planes; r++) {
         const __m512 one = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_load_si512(sums[r] + i), excess));
-        store_sixteen(p, first + r, block + i, as_values(p, first + r, block + i, one));
+        store_sixteen(p, first + r, output + i, as_values(p, first + r, output + i, one));
       }
     }
   }
@@ -246,7 +257,7 @@ TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct 
     _mm512_store_si512(sums[r] + 48, s##r##3);     \
   }
   BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
-  const int64_t groups = groups_of(p), size = groups * GROUP, block_size = size * OUTPUTS;
+  const int64_t groups = int8_groups(p), size = int8_plane_bytes(p), block_size = groups * GROUP * OUTPUTS;
   const int8_t *weights = (const int8_t *)p->weights + block * block_size;
   const uint8_t *x = p->integers + first * size;
   for (int64_t group = 0; group < groups; group++, weights += OUTPUTS * GROUP, x += GROUP) {
@@ -256,11 +267,15 @@ TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct 
   }
   _Alignas(64) int32_t sums[6][OUTPUTS];
   END(0) END(1) END(2) END(3) END(4) END(5)
-  finish_vnni(p, block * OUTPUTS, first, planes, sums);
+  int8_finish(p, block * OUTPUTS, first, planes, sums);
 }
 
 TARGET static void block_vnni(const struct integer_product *p, int64_t block) {
   const int64_t planes = p->bits == 16 ? 2 * p->rows : p->rows;
+  if (p->level == INT8_AMX && planes >= MIN_PLANES_FOR_TILES) {
+    int8_multiply_by_tiles(p, block);
+    return;
+  }
   int64_t plane = 0;
   for (; planes - plane >= 6 && planes - plane != 8; plane += 6) tile_vnni(p, block, plane, 6);
   for (; planes - plane >= 4; plane += 4) tile_vnni(p, block, plane, 4);
@@ -273,19 +288,19 @@ TARGET static void block_vnni(const struct integer_product *p, int64_t block) {
 
 void int8_round_row(const struct integer_product *p, int64_t row) {
 #ifdef __x86_64__
-  (p->level == INT8_VNNI ? round_row_vnni : round_row_avx2)(p, row);
+  (p->level == INT8_AVX2 ? round_row_avx2 : round_row_vnni)(p, row);
 #else
   (void)p, (void)row;
 #endif
 }
 
 int64_t int8_row_bytes(const struct integer_product *p) {
-  return (p->level == INT8_VNNI && p->bits == 8 ? 1 : 2) * groups_of(p) * GROUP;
+  return (p->level != INT8_AVX2 && p->bits == 8 ? 1 : 2) * int8_plane_bytes(p);
 }
 
 void int8_multiply_block(const struct integer_product *p, int64_t block) {
 #ifdef __x86_64__
-  (p->level == INT8_VNNI ? block_vnni : block_avx2)(p, block);
+  (p->level == INT8_AVX2 ? block_avx2 : block_vnni)(p, block);
 #else
   (void)p, (void)block;
 #endif

@@ -1,5 +1,7 @@
 #include "integer_product.h"
 
+#include "parts.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 static int is_int4(int64_t level) { return level >= INT4_PLAIN; }
@@ -8,13 +10,16 @@ static int is_int4(int64_t level) { return level >= INT4_PLAIN; }
 EXPORT int64_t tis_integer_level(int64_t bits) {
 #if defined(SOFTWARE_VNNI)
   return bits == 8 ? NONE : INT4_VNNI;
+#elif defined(SOFTWARE_TILES)
+  return bits == 8 ? INT8_AMX : INT4_VNNI;
 #elif defined(__x86_64__)
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return NONE;
   const int has_vnni = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                        __builtin_cpu_supports("avx512vnni");
-  return bits == 8 ? (has_vnni ? INT8_VNNI : INT8_AVX2) : has_vnni ? INT4_VNNI : INT4_AVX2;
+  if (bits == 4) return has_vnni ? INT4_VNNI : INT4_AVX2;
+  return !has_vnni ? INT8_AVX2 : may_use_tiles() ? INT8_AMX : INT8_VNNI;
 #else
   (void)bits;
   return NONE;
@@ -25,7 +30,9 @@ void integer_round_row(const struct integer_product *p, int64_t row) {
   (is_int4(p->level) ? int4_round_row : int8_round_row)(p, row);
 }
 
-int64_t integer_width(int64_t level) { return level == INT8_VNNI || level == INT4_VNNI ? 64 : 16; }
+int64_t integer_width(int64_t level) {
+  return level == INT8_VNNI || level == INT8_AMX || level == INT4_VNNI ? 64 : 16;
+}
 
 int64_t integer_row_bytes(const struct integer_product *p) {
   return (is_int4(p->level) ? int4_row_bytes : int8_row_bytes)(p);
@@ -33,7 +40,7 @@ int64_t integer_row_bytes(const struct integer_product *p) {
 
 int64_t integer_block_bytes(const struct integer_product *p) {
   if (is_int4(p->level)) return int4_block_bytes(p);
-  return (p->inputs + GROUP - 1) / GROUP * GROUP * integer_width(p->level);
+  return int8_groups(p) * GROUP * integer_width(p->level);
 }
 
 void integer_multiply_block(const struct integer_product *p, int64_t block) {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Of the weights, and with which instructions they are multiplied. */
-enum { NONE = 0, INT8_AVX2 = 1, INT8_VNNI = 2, INT4_PLAIN = 3, INT4_AVX2 = 4, INT4_VNNI = 5 };
+enum { NONE = 0, INT8_AVX2 = 1, INT8_VNNI = 2, INT8_AMX = 3, INT4_PLAIN = 4, INT4_AVX2 = 5, INT4_VNNI = 6 };
 /* Of 8-bit weights so many inputs are multiplied at once; below so many rows of a step, rows are rounded to 16 bits. */
 enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };
 
@@ -16,7 +16,7 @@ struct integer_product {
   const int32_t *sums; /* of the integers of an output; only of 8 bits */
   const float *bias;   /* or NULL */
   void *out;           /* [rows, outputs] */
-  uint8_t *integers;   /* scratch: 2 * (inputs + 31) bytes for each row, aligned to 64 */
+  uint8_t *integers;   /* scratch: 2 * (inputs + 127) bytes for each row, aligned to 64 */
   float *row_scales;   /* scratch: one for each row */
   int64_t rows, row_stride, inputs, outputs, is_bfloat, bits, threads, level; /* `bits` of rows with 8-bit weights */
   /* Of 4-bit weights with scales of 32 bits: inputs with a scale, a multiple of 32. 0: the scales have 8 bits. */
@@ -36,6 +36,11 @@ void integer_multiply_parts(const struct integer_product *p, int64_t *next);
 void int8_round_row(const struct integer_product *p, int64_t row);
 int64_t int8_row_bytes(const struct integer_product *p);
 void int8_multiply_block(const struct integer_product *p, int64_t block);
+int64_t int8_groups(const struct integer_product *p); /* of 4 inputs: those of a row and of a block, with padding */
+int64_t int8_plane_bytes(const struct integer_product *p); /* from one plane of bytes of a row to the next */
+void int8_multiply_by_tiles(const struct integer_product *p, int64_t block);
+/* Sums of bytes become numbers of the result: of so many planes, from `first`, with 64 outputs from `output`. */
+void int8_finish(const struct integer_product *p, int64_t output, int64_t first, int planes, const int32_t sums[][64]);
 void int4_round_row(const struct integer_product *p, int64_t row);
 int64_t int4_row_bytes(const struct integer_product *p);
 int64_t int4_block_bytes(const struct integer_product *p);

@@ -7,14 +7,16 @@ from typing import Any, Literal
 
 import torch
 
+from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import TYPES, NativeKernels
 
 WeightBits = Literal[4, 8]
 
 # How weights are multiplied, as in integer_product.h, and the outputs of a block of them.
-_INT8_AVX2, _INT8_VNNI, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI = range(1, 6)
-_WIDTHS = {_INT8_AVX2: 16, _INT8_VNNI: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64}
+_INT8_AVX2, _INT8_VNNI, _INT8_AMX, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI = range(1, 7)
+_WIDTHS = {_INT8_AVX2: 16, _INT8_VNNI: 64, _INT8_AMX: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64}
 _FOUR = 4  # inputs that are multiplied at once
+_TILE = 64  # by tiles of AMX
 _GROUP = 32  # inputs with a scale and an offset of their own, of 4 bits
 _MAX_INPUTS: dict[WeightBits, int] = {8: 65_536, 4: 131_072}  # sums of bytes have 32 bits; `MAX_GROUPS` of int4_pack.c
 _ROWS_PACKED_AT_ONCE = 1024
@@ -75,8 +77,9 @@ class Int8Product(IntegerProduct):
 
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
         super().__init__(weight.shape, bias, level_of(kernels, 8), kernels)
-        self._groups = -(-self.inputs // _FOUR)
-        self.blocks = torch.zeros(self._num_blocks, self._groups, self._width, _FOUR, dtype=torch.int8)
+        together = _TILE if self.level == _INT8_AMX else _FOUR
+        self._groups = -(-self.inputs // together) * together // _FOUR
+        self.blocks = in_huge_pages((self._num_blocks, self._groups, self._width, _FOUR), torch.int8).zero_()
         self.sums = torch.zeros(self._num_blocks * self._width, dtype=torch.int32)
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
             some = weight[begin : begin + _ROWS_PACKED_AT_ONCE]
@@ -111,7 +114,7 @@ class Int4Product(IntegerProduct):
         super().__init__(weight.shape, bias, level_of(kernels, 4), kernels)
         self._groups = -(-self.inputs // _GROUP)
         bytes_of_group = self._width * (2 + _GROUP // 2)
-        self.blocks = torch.zeros(self._num_blocks, self._groups, bytes_of_group, dtype=torch.uint8)
+        self.blocks = in_huge_pages((self._num_blocks, self._groups, bytes_of_group), torch.uint8).zero_()
         keep_numbers = getattr(weight, "pack_int4", None)  # of weights that have 4 bits already
         if keep_numbers is None or not keep_numbers(self.blocks, self.scales, self._width):
             self._round(weight, kernels)
@@ -163,7 +166,7 @@ def _rounded(weight: Any) -> tuple[Any, Any]:
 
 def integers_of_row(inputs: int) -> int:
     """Bytes of a row whose numbers are rounded."""
-    return 2 * (inputs + _GROUP - 1)
+    return 2 * (inputs + 2 * _TILE - 1)
 
 
 def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int) -> bool:
@@ -176,5 +179,8 @@ def level_of(kernels: NativeKernels, bits: WeightBits) -> int:
     function = kernels.library.tis_integer_level
     function.argtypes, function.restype = [ctypes.c_int64], ctypes.c_int64
     best = int(function(bits))
-    lower = {"scalar": 0, "avx2": _INT8_AVX2} if bits == 8 else {"scalar": _INT4_PLAIN, "avx2": _INT4_AVX2}
+    if bits == 8:
+        lower = {"scalar": 0, "avx2": _INT8_AVX2, "amx": best}
+        return min(best, lower.get(kernels.isa, _INT8_VNNI))
+    lower = {"scalar": _INT4_PLAIN, "avx2": _INT4_AVX2}
     return min(best, lower.get(kernels.isa, best))

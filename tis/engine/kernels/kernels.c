@@ -11,21 +11,22 @@
 #endif
 
 /* Python refuses a library of another version: raise it with every change of a signature. */
-enum { VERSION = 15 };
+enum { VERSION = 16 };
 /* Products of attention: fewer are computed before a second thread has woken up, in some 20 microseconds. */
 enum { MIN_FOR_THREADS = 1 << 18 };
 
 API int64_t tis_version(void) { return VERSION; }
 
+int may_use_tiles(void) {
 #ifdef HAS_TILES
-/* Linux saves tiles only for a process that has asked for them. */
-static int may_use_tiles(void) {
-  enum { REQUEST_STATE = 0x1023, TILE_DATA = 18, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
+  enum { REQUEST_STATE = 0x1023, TILE_DATA = 18, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
   unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || ~d & (AMX_BF16 | AMX_TILE)) return 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || ~d & (AMX_BF16 | AMX_TILE | AMX_INT8)) return 0;
   return !syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA);
-}
+#else
+  return 0;
 #endif
+}
 
 /* 0: scalar, 1: AVX2 and FMA, 2: AVX-512, 3: with bfloat16, 4: and AMX. The system must save the registers, too, which
    GCC checks. */
@@ -37,10 +38,7 @@ API int64_t tis_best_level(void) {
       !__builtin_cpu_supports("avx512vl"))
     return 1;
   if (!__builtin_cpu_supports("avx512bf16")) return 2;
-#ifdef HAS_TILES
-  if (may_use_tiles()) return 4;
-#endif
-  return 3;
+  return may_use_tiles() ? 4 : 3;
 #else
   return 0;
 #endif

@@ -18,6 +18,8 @@ struct weights {
 };
 
 const struct operations *operations_of(struct call call);
+/* Asks the system for tiles of AMX, which it saves only for a process that has asked. */
+int may_use_tiles(void);
 
 struct attention_parts {
   struct attention_part *parts; /* to be freed; spans and their sums lie behind them */

@@ -22,12 +22,11 @@ enum { P(STEP_INPUTS) = 2, P(SUMS_OF_A_STEP) = 2 };
 #define SECOND_WEIGHTS(p) v_zero()
 enum { P(STEP_INPUTS) = 1, P(SUMS_OF_A_STEP) = 1 };
 #endif
-/* As many sums as there are registers, or tiles, for them: of some rows with a block of outputs. PART_BYTES of a block
-   are read by all rows before the next part, so that they stay in the far cache, or with tiles in the near one. */
+/* As many sums as there are registers, or tiles, for them: of some rows with a block of outputs. */
 #if defined(TILED) && IS_BFLOAT
-enum { P(ROWS) = TILED_ROWS, P(VECTORS) = TILED_WIDTH / W, P(PART_BYTES) = 1 << 14 };
+enum { P(ROWS) = TILED_ROWS, P(VECTORS) = TILED_WIDTH / W };
 #else
-enum { P(ROWS) = 6, P(VECTORS) = W == 8 ? 2 : 4, P(PART_BYTES) = 1 << 16 };
+enum { P(ROWS) = 6, P(VECTORS) = W == 8 ? 2 : 4 };
 #endif
 enum { P(WIDTH) = P(VECTORS) * W, P(VECTOR) = W * P(STEP_INPUTS), P(STEP) = P(VECTORS) * P(VECTOR) }; /* STEP, VECTOR: elements */
 enum { P(STEP_LINES) = (P(STEP) * sizeof(WEIGHT) + 63) / 64 };
@@ -107,23 +106,6 @@ FN void P(multiply_six)(const E *x, int64_t stride, const WEIGHT *weights, int64
   }
 }
 
-/* At most ROWS rows. */
-FN void P(multiply_rows)(const E *x, int64_t stride, const WEIGHT *weights, int64_t steps, float *sums, int goes_on,
-                         const char *ahead, int lines, int64_t rows) {
-#if defined(TILED) && IS_BFLOAT
-  const int64_t tiles = steps / TILE_STEPS, done = tiles * TILE_STEPS;
-  const struct tiled_product product = {
-      x, stride, (const float *)weights, P(WIDTH), sums, P(WIDTH), tiles, rows, goes_on,
-  };
-  if (tiles) multiply_tiles(product, ahead, lines);
-  for (int64_t row = 0; row < rows && done < steps; row += 6)
-    P(multiply_six)(x + row * stride + done * P(STEP_INPUTS), stride, weights + done * P(STEP), steps - done,
-                    sums + row * P(WIDTH), goes_on || tiles, NULL, 0, rows - row);
-#else
-  P(multiply_six)(x, stride, weights, steps, sums, goes_on, ahead, lines, rows);
-#endif
-}
-
 IN void P(put)(E *out, vec x, int64_t count) {
   if (count >= W)
     STORE(out, x);
@@ -154,6 +136,12 @@ FN void P(finish_row)(const struct product *p, int64_t block, int64_t row, float
   }
 }
 
+#if defined(TILED) && IS_BFLOAT
+#include "tiled_product.h"
+#else
+/* These bytes of a block are read by all rows before the next, so that they stay in the far cache. */
+enum { P(PART_BYTES) = 1 << 16 };
+
 /* Some rows with one block of weights. `following` is the block that is likely to be next, or NULL. */
 FN void P(multiply_block)(const struct product *p, int64_t block, int64_t begin, int64_t end, const void *following) {
   const int64_t steps = p->inputs / P(STEP_INPUTS);
@@ -161,8 +149,6 @@ FN void P(multiply_block)(const struct product *p, int64_t block, int64_t begin,
   float sums[MAX_GROUP_ROWS * P(WIDTH)] __attribute__((aligned(64)));
   for (int64_t first = begin; first < end; first += MAX_GROUP_ROWS) {
     const int64_t rows = end - first < MAX_GROUP_ROWS ? end - first : MAX_GROUP_ROWS, groups = (rows + P(ROWS) - 1) / P(ROWS);
-    /* Tiles are laid out again for another number of rows, so groups of them are as equal as they can be. */
-    const int64_t group_rows = P(ROWS) > 6 ? (rows + groups - 1) / groups : P(ROWS);
     const int64_t most = P(PART_BYTES) / (int64_t)(P(STEP) * sizeof(WEIGHT));
     const int64_t part = groups == 1 || steps < most ? steps : most;
     for (int64_t done = 0; done < steps; done += part) {
@@ -170,19 +156,16 @@ FN void P(multiply_block)(const struct product *p, int64_t block, int64_t begin,
       const int64_t lines = first == begin ? (P(STEP_LINES) + groups - 1) / groups : 0;
       const char *ahead = done + now < steps ? (const char *)(weights + (done + now) * P(STEP)) : following;
       for (int64_t group = 0; group < groups; group++) {
-        const int64_t row = first + group_rows * group, left = ahead && group * lines < P(STEP_LINES) ? lines : 0;
-        const int64_t count = first + rows - row < group_rows ? first + rows - row : group_rows;
-        P(multiply_rows)((const E *)p->x + row * p->x_stride + done * P(STEP_INPUTS), p->x_stride,
-                         weights + done * P(STEP), now, sums + group_rows * group * P(WIDTH), done > 0,
-                         ahead + 64 * group * lines * now, (int)left, count);
+        const int64_t row = first + P(ROWS) * group, left = ahead && group * lines < P(STEP_LINES) ? lines : 0;
+        P(multiply_six)((const E *)p->x + row * p->x_stride + done * P(STEP_INPUTS), p->x_stride,
+                        weights + done * P(STEP), now, sums + P(ROWS) * group * P(WIDTH), done > 0,
+                        ahead + 64 * group * lines * now, (int)left, first + rows - row);
       }
     }
     for (int64_t row = 0; row < rows; row++) P(finish_row)(p, block, first + row, sums + row * P(WIDTH));
   }
-#if defined(TILED) && IS_BFLOAT
-  leave_tiles();
-#endif
 }
+#endif
 
 #undef MULTIPLY_ADD
 #undef WEIGHTS

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import TYPES, NativeKernels
 
 _PRODUCT = Struct("@16q")  # `struct product` of kernels.h
@@ -42,7 +43,8 @@ class BlockFormat:
         blocks = -(-outputs // self.width)
         if outputs < blocks * self.width:
             weight = torch.cat([weight, weight.new_zeros(blocks * self.width - outputs, inputs)])
-        return weight.view(blocks, self.width, inputs // self.step, self.step).transpose(1, 2).contiguous()
+        packed = in_huge_pages((blocks, inputs // self.step, self.width, self.step), weight.dtype)
+        return packed.copy_(weight.view(blocks, self.width, inputs // self.step, self.step).transpose(1, 2))
 
     def pack_bias(self, bias: Any | None) -> Any | None:
         if bias is None:
