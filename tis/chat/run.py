@@ -157,6 +157,8 @@ class Run:
             if self.before_end:
                 await self.before_end(last[-1].data)
             self._trace.end(self._log)
+            if last:
+                last[-1].is_last = True
             yield last
         except BaseException as fault:
             if not (isinstance(fault, Unavailable) and self.is_waiting_to_resume):  # else it is tried again

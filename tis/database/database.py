@@ -14,7 +14,7 @@ from sqlalchemy.pool import QueuePool
 
 from tis.database.engines import make_engine
 from tis.database.error_codes import is_busy, is_unavailable, short_message
-from tis.database.errors import DatabaseUnavailable, DatabaseUrlError
+from tis.database.errors import DatabaseUnavailable, DatabaseUrlError, UnknownTables
 from tis.database.sqlite_file import DatabaseFile, DatabaseFileGone
 from tis.database.statement_spans import span_statements
 
@@ -31,21 +31,33 @@ class Database:
     """Connects at the first transaction, so the server starts even while its database is unavailable."""
 
     def __init__(
-        self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5, with_spans: bool = False
+        self,
+        url: str,
+        *,
+        wait_seconds: float = 10,
+        read_seconds: float = 5,
+        pool_size: int | None = None,
+        with_spans: bool = False,
+        variable: str = "DATABASE_URL",
     ) -> None:
-        """`wait_seconds` limits waits for locks and statements; `read_seconds` a read transaction on SQLite."""
+        """`wait_seconds` limits waits for locks and statements; `read_seconds` a read transaction on SQLite.
+
+        `pool_size`: at most so many connections. `variable`: the setting that has the URL, for messages.
+        """
         self._wait_seconds = wait_seconds
         self._file = DatabaseFile()
         try:
             self._url = make_url(url)
-            self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds, file=self._file)
+            self._engine = make_engine(
+                url, wait_seconds=wait_seconds, read_seconds=read_seconds, file=self._file, pool_size=pool_size
+            )
         except (ArgumentError, ImportError) as error:
             reason = (
                 "its URL is not valid for SQLAlchemy"
                 if isinstance(error, ArgumentError)
                 else f"its driver is missing ({error})"
             )
-            raise DatabaseUrlError(f"DATABASE_URL cannot be used: {reason}") from None
+            raise DatabaseUrlError(f"{variable} cannot be used: {reason}") from None
         if with_spans:
             span_statements(self._engine)
         self._write_engine = self._engine.execution_options(writes=True)
@@ -127,7 +139,7 @@ class Database:
                 if self.is_available:
                     _log.warning("%s (%s)", _UNKNOWN_TABLES, error)
                 self.failure = _UNKNOWN_TABLES
-                raise DatabaseUnavailable(_UNKNOWN_TABLES) from error
+                raise UnknownTables(_UNKNOWN_TABLES) from error
 
     @contextmanager
     def _migration_turn(self, connection: Connection) -> Iterator[None]:

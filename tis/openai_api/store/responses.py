@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from tis.errors import BadRequest, Draining, NotFound
-from tis.openai_api.store.items import Item, media_parts, response_of
+from tis.openai_api.store.items import Item, media_names, media_parts, response_of
 from tis.streaming.errors import SessionConflict, SessionExpired, SessionNotFound
 from tis.streaming.session import Session
 from tis.streaming.sessions import Sessions
@@ -57,6 +57,10 @@ class ResponseStore:
     async def any_response(self, response_id: str) -> Session | None:
         """Also one of `store: false`, which does not exist for clients."""
         return await self._find(response_id, RESPONSE, also_unstored=True)
+
+    def require_room(self) -> None:
+        """Raises `StoreUnavailable` while a response that is begun now could not be stored at its end."""
+        self._sessions.require_archive()
 
     async def flush(self) -> None:
         await self._sessions.flush()
@@ -246,7 +250,7 @@ class ResponseStore:
 
     async def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
         if session_id not in self._documents:  # a response that was read does not change
-            await self._sessions.refresh(self.owner, session_id, is_required=True)
+            await self._sessions.refresh(self.owner, session_id, kind, is_required=True)
         try:
             session = self._sessions.find(self.owner, session_id, kind)
         except (SessionNotFound, SessionExpired):
@@ -295,6 +299,19 @@ def entries_of(lines: bytes) -> list[dict[str, Any]]:
 
 def encode_document(document: dict[str, Any]) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def attachment_names_of(document: bytes) -> frozenset[str]:
+    """That the items of a response name."""
+    return media_names(_parsed(document)["items"]) if document else frozenset()
+
+
+def not_stored(last_event: bytes) -> bytes:
+    """The last event of a response that should have been stored, and is not."""
+    payload = _parsed(last_event)
+    if "response" in payload:
+        payload["response"]["store"] = False
+    return encode_document(payload)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
