@@ -14,7 +14,7 @@ from sqlalchemy.pool import QueuePool
 
 from tis.database.engines import make_engine
 from tis.database.error_codes import is_busy, is_unavailable, short_message
-from tis.database.errors import DatabaseUnavailable, DatabaseUrlError, UnknownTables
+from tis.database.errors import DatabaseUnavailable, DatabaseUrlError
 from tis.database.sqlite_file import DatabaseFile, DatabaseFileGone
 from tis.database.statement_spans import span_statements
 
@@ -113,8 +113,11 @@ class Database:
         with self._single_writer(), self._translate_errors(), Session(self._write_engine) as session, session.begin():
             yield session
 
-    def migrate(self, folder: Path, target: str = "head") -> None:
-        """Migrates up to `target`, or down to it (`base`, `-1`). Several processes may call this at the same time."""
+    def migrate(self, folder: Path, target: str = "head", *, may_be_later: bool = False) -> None:
+        """Migrates up to `target`, or down to it (`base`, `-1`). Several processes may call this at the same time.
+
+        `may_be_later`: tables that a later version of the server has made are used as they are.
+        """
         from alembic import command
         from alembic.script.revision import ResolutionError
         from alembic.util import CommandError
@@ -136,10 +139,13 @@ class Database:
             except CommandError as error:
                 if not isinstance(error.__cause__, ResolutionError):
                     raise
+                if may_be_later:
+                    _log.info("a later version of the server has made the tables: they are used as they are")
+                    return
                 if self.is_available:
                     _log.warning("%s (%s)", _UNKNOWN_TABLES, error)
                 self.failure = _UNKNOWN_TABLES
-                raise UnknownTables(_UNKNOWN_TABLES) from error
+                raise DatabaseUnavailable(_UNKNOWN_TABLES) from error
 
     @contextmanager
     def _migration_turn(self, connection: Connection) -> Iterator[None]:

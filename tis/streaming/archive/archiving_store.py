@@ -97,7 +97,7 @@ class ArchivingStore:
         self.streams.end_turn(key, turn)
         if key in self._ending:
             self._ending.discard(key)
-            self._archived.add(key)
+            self._note_archived(key, self.now())
             if key in self._local:
                 del self._local[key]
                 self.streams.forget(key)
@@ -105,7 +105,7 @@ class ArchivingStore:
     def save_progress(self, key: SessionKey, used_at: float, no_reader_since: float | None) -> None:
         if key not in self._archived:
             self.streams.save_progress(key, used_at, no_reader_since)
-        elif used_at - self._touched_at.get(key, float("-inf")) > _TOUCH_SECONDS:
+        elif used_at - self._touched_at.get(key, used_at) > _TOUCH_SECONDS:
             self._touched_at[key] = used_at
             task = asyncio.create_task(self._touch(key))
             self._work.add(task)
@@ -207,7 +207,7 @@ class ArchivingStore:
                 raise away
             return running  # it ended, and the archive could not take it
         if found.record:
-            self._archived.add(key)
+            self._note_archived(key, found.record.used_at)
         else:
             self._archived.discard(key)
         return found.record
@@ -215,7 +215,7 @@ class ArchivingStore:
     async def create(self, row: SessionRow) -> None:
         """Stores a new session that has only a document. Raises `StoreUnavailable`."""
         await self.archive.create(row)
-        self._archived.add(row.session.key)
+        self._note_archived(row.session.key, self.now())
 
     async def put_end(self, row: SessionRow, *, is_volatile: bool) -> None:
         """Stores a session whose turn is about to end, unless another process goes on with it.
@@ -250,8 +250,12 @@ class ArchivingStore:
         if not await self.archive.create(SessionRow(moved, turn, turn.document, attachments)):
             return False
         self.forget(key)
-        self._archived.add(key)
+        self._note_archived(key, self.now())
         return True
+
+    def _note_archived(self, key: SessionKey, used_at: float) -> None:
+        self._archived.add(key)
+        self._touched_at[key] = used_at
 
     def _leave(self, key: SessionKey) -> None:
         self._local.pop(key, None)
@@ -263,7 +267,7 @@ class ArchivingStore:
         try:
             await self.archive.mark_used(key)
         except StoreUnavailable:
-            self._touched_at.pop(key, None)
+            self._touched_at[key] = float("-inf")
 
 
 def _as_stream(session: SessionRecord) -> SessionRecord:

@@ -17,7 +17,8 @@ def pack(events: Iterable[Event]) -> bytes:
 
 
 def unpack(first_index: int, packed: bytes) -> list[Event]:
-    data, place, events = zlib.decompress(packed), 0, []
+    data, place = zlib.decompress(packed), 0
+    events: list[Event] = []
     while place < len(data):
         start = place + _LENGTH.size
         place = start + _LENGTH.unpack_from(data, place)[0]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session as Transaction
 
@@ -20,27 +20,26 @@ _READ = [column for column in SESSIONS.c if column.name != "document"]
 def put(transaction: Transaction, row: SessionRow, now: float, ttl_seconds: float) -> bool:
     """Writes it, or writes it anew; False if there is one already, of a later holder, or that was deleted."""
     values = row.values(now, ttl_seconds)
-    is_new = transaction.execute(_insert_missing(transaction, values)).rowcount == 1
-    found = transaction.execute(
-        select(SESSIONS.c.number, SESSIONS.c.epoch, SESSIONS.c.is_deleted).where(_is(row.session.key)).with_for_update()
-    ).one()
-    if not is_new:
+    number = _insert_missing(transaction, values)
+    if number is None:
+        columns = (SESSIONS.c.number, SESSIONS.c.epoch, SESSIONS.c.is_deleted)
+        found = transaction.execute(select(*columns).where(_is(row.session.key)).with_for_update()).one()
         if found.is_deleted or found.epoch > row.session.epoch:
             return False
-        transaction.execute(update(SESSIONS).where(SESSIONS.c.number == found.number).values(values))
-        _delete_contents(transaction, [found.number])
+        number = int(found.number)
+        transaction.execute(update(SESSIONS).where(SESSIONS.c.number == number).values(values))
+        _delete_contents(transaction, [number])
     for first_index, data in row.packs:
-        transaction.execute(insert(EVENTS).values(session=found.number, first_index=first_index, data=data))
-    _attach(transaction, found.number, row.attachments, row.session.document_version)
+        transaction.execute(insert(EVENTS).values(session=number, first_index=first_index, data=data))
+    _attach(transaction, number, row.attachments, row.session.document_version)
     return True
 
 
 def create(transaction: Transaction, row: SessionRow, now: float, ttl_seconds: float) -> bool:
     """False if there is one already: another server was faster."""
-    if transaction.execute(_insert_missing(transaction, row.values(now, ttl_seconds))).rowcount != 1:
+    number = _insert_missing(transaction, row.values(now, ttl_seconds))
+    if number is None:
         return False
-    number = transaction.scalar(select(SESSIONS.c.number).where(_is(row.session.key)))
-    assert number is not None
     _attach(transaction, number, row.attachments, row.session.document_version)
     return True
 
@@ -84,7 +83,7 @@ def find_document(transaction: Transaction, key: SessionKey) -> bytes | None:
 def find_attachments(transaction: Transaction, key: SessionKey, names: Collection[str]) -> dict[str, bytes]:
     own = select(ATTACHMENTS.c.name, ATTACHMENTS.c.data).join(SESSIONS, SESSIONS.c.number == ATTACHMENTS.c.session)
     found = transaction.execute(own.where(_is(key), ATTACHMENTS.c.name.in_(names)))
-    return {name: data for name, data in found}
+    return {str(name): bytes(data) for name, data in found}
 
 
 def replace_document(
@@ -101,11 +100,10 @@ def replace_document(
     is_same = and_(_is(key), SESSIONS.c.document_version == replaced_version, ~SESSIONS.c.is_deleted)
     values = {"document": turn.document, "document_version": replaced_version + 1}
     times = {"used_at": now, "expires_at": now + ttl_seconds}
-    changed = update(SESSIONS).where(is_same, SESSIONS.c.expires_at > now).values(values | times)
-    if transaction.execute(changed).rowcount != 1:
+    changed = update(SESSIONS).where(is_same, SESSIONS.c.expires_at > now).values({**values, **times})
+    number = transaction.scalar(changed.returning(SESSIONS.c.number))
+    if number is None:
         return False
-    number = transaction.scalar(_of(SESSIONS.c.number, key))
-    assert number is not None
     _attach(transaction, number, turn.attachments, replaced_version + 1)
     _bound_attachments(transaction, number, turn.attachment_names, max_attached_bytes)
     return True
@@ -120,11 +118,10 @@ def mark_deleted(transaction: Transaction, session: SessionRecord, now: float) -
     """Also what is not here yet: a server that was away may still want to write it."""
     gone = TurnRecord(0, "", b"", 0, -1, "cancelled")
     values = SessionRow(session, gone).values(now, _DELETED_SECONDS) | {"is_deleted": True}
-    if transaction.execute(_insert_missing(transaction, values)).rowcount == 1:
+    if _insert_missing(transaction, values) is not None:
         return
-    number = _number_of(transaction, session.key)
-    transaction.execute(update(SESSIONS).where(_is(session.key)).values(values))
-    _delete_contents(transaction, [number] if number is not None else [])
+    changed = update(SESSIONS).where(_is(session.key)).values(values)
+    _delete_contents(transaction, transaction.scalars(changed.returning(SESSIONS.c.number)).all())
 
 
 def delete_expired(transaction: Transaction, now: float, limit: int) -> int:
@@ -150,9 +147,13 @@ def _number_of(transaction: Transaction, key: SessionKey) -> int | None:
     return found
 
 
-def _insert_missing(transaction: Transaction, values: Mapping[str, Any]) -> Insert:
-    dialect = postgresql if transaction.get_bind().dialect.name == "postgresql" else sqlite
-    return dialect.insert(SESSIONS).values(values).on_conflict_do_nothing(index_elements=["owner", "id"])
+def _insert_missing(transaction: Transaction, values: Mapping[str, Any]) -> int | None:
+    """The number of the new row; None if there is one already."""
+    is_postgresql = transaction.get_bind().dialect.name == "postgresql"
+    new = (postgresql.insert if is_postgresql else sqlite.insert)(SESSIONS).values(values)
+    new = new.on_conflict_do_nothing(index_elements=["owner", "id"])
+    number: int | None = transaction.scalar(new.returning(SESSIONS.c.number))
+    return number
 
 
 def _attach(transaction: Transaction, number: int, attachments: Mapping[str, bytes], document_version: int) -> None:

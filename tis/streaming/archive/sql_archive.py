@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session as Transaction
 
 from tis.database.database import Database
-from tis.database.errors import DatabaseUnavailable, UnknownTables
+from tis.database.errors import DatabaseUnavailable
 from tis.observability.logs import log_exception
 from tis.observability.metrics import STORE_ERRORS
 from tis.streaming.archive import rows
@@ -127,11 +126,20 @@ class SqlArchive:
     async def replace_document(
         self, key: SessionKey, turn: TurnRecord, replaced_version: int, max_attached_bytes: int
     ) -> bool:
-        times = {"now": self._clock(), "ttl_seconds": self.limits.ttl_seconds}
-        replace = partial(rows.replace_document, max_attached_bytes=max_attached_bytes, **times)
-        return await self._write(
-            lambda transaction: replace(transaction, key, turn, replaced_version), _MAX_WRITE_SECONDS
-        )
+        now, ttl = self._clock(), self.limits.ttl_seconds
+
+        def replace(transaction: Transaction) -> bool:
+            return rows.replace_document(
+                transaction,
+                key,
+                turn,
+                replaced_version,
+                max_attached_bytes=max_attached_bytes,
+                now=now,
+                ttl_seconds=ttl,
+            )
+
+        return await self._write(replace, _MAX_WRITE_SECONDS)
 
     async def mark_used(self, key: SessionKey) -> None:
         now, ttl = self._clock(), self.limits.ttl_seconds
@@ -220,10 +228,7 @@ class SqlArchive:
 
     def _prepare(self) -> None:
         if not self._has_tables:
-            try:
-                self._database.migrate(MIGRATIONS)
-            except UnknownTables:
-                _log.warning("a later version of the server has changed the tables of stored responses; it only adds")
+            self._database.migrate(MIGRATIONS, may_be_later=True)  # migrations of this folder only add
             self._has_tables = True
         with self._database.reading() as transaction:
             transaction.execute(text("SELECT 1"))

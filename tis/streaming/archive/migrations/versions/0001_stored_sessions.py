@@ -1,4 +1,4 @@
-"""Stored responses and conversations. Later migrations only add: a server of this version may run beside a later one."""
+"""Stored responses and conversations. Later migrations only add: servers of this version may run on."""
 
 import sqlalchemy as sa
 from alembic import op
