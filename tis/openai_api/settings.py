@@ -30,7 +30,8 @@ class ResponseSettings(BaseModel):
         30,
         ge=0,
         le=3600,
-        description="how long the end of a response waits while RESPONSES_URL is away; then the response says store: false",
+        description="how long the end of a response waits for RESPONSES_URL while that is away; "
+        "then the response says store: false",
     )
     max_responses: int = Field(10000, ge=1, description="max stored responses and conversations")
     hosted_tools: CommaSeparated = Field(
