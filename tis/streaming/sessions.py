@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tis.errors import QueueFull, ServiceError
 from tis.observability.logs import log_exception
@@ -25,6 +26,9 @@ from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.shared_store import SharedStore
 from tis.streaming.stores.store import Durability, Event, SessionKey, SessionRecord, Store
 from tis.streaming.turn import Turn
+
+if TYPE_CHECKING:
+    from tis.streaming.archive.sql_archive import SqlArchive
 
 _log = logging.getLogger("tis.store")
 
@@ -167,10 +171,15 @@ class Sessions:
         if self._followed and session_id:
             await self._followed.refresh(SessionKey(owner, session_id), kind, is_required=is_required)
 
+    @property
+    def archive(self) -> "SqlArchive | None":
+        """Of what is to last; None if it is where streams are."""
+        return self._archiving.archive if self._archiving else None
+
     def require_archive(self) -> None:
         """Raises `StoreUnavailable` while what is to last could not be stored."""
-        if self._archiving:
-            self._archiving.archive.require_available()
+        if self.archive:
+            self.archive.require_available()
 
     def known(self, key: SessionKey) -> Session | None:
         return self._sessions.get(key)
