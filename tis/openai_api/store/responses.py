@@ -74,7 +74,11 @@ class ResponseStore:
         """The response object in its current state."""
         turn = session.latest
         if turn.is_running:
-            response = await self._read(turn.summary)
+            summary = turn.summary
+            if not summary:  # its end waits until it is stored
+                first = await session.recording.event(turn.first_index)
+                return _response_in(await self._read(first.data), session.id) | {"status": "in_progress"}
+            response = await self._read(summary)
             if session.is_followed and session.recording.next_index - turn.first_index > _EVENTS_WHILE_QUEUED:
                 response["status"] = "in_progress"  # else as it was when the other server began it
             return response
