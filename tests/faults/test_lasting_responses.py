@@ -98,9 +98,13 @@ async def test_what_was_acknowledged_is_there_after_all_of_them_were_killed(
         assert texts_of(listed) == ["zero", "three", text_of(in_it), "four"]
         inputs = await read(server, f"{RESPONSES}/{streamed['id']}/input_items?order=asc")
         assert texts_of(inputs) == ["one", text_of(whole), "two"]
-    answer = await get(a.url, f"{RESPONSES}/{streamed['id']}?stream=true&starting_after=1")
-    numbers = [json.loads(line[6:])["sequence_number"] for line in answer.text.splitlines() if line[:6] == "data: "]
-    assert numbers and numbers == list(range(2, 2 + len(numbers)))
+    for path in (
+        f"{RESPONSES}/{streamed['id']}?stream=true&starting_after=1",
+        f"/v1/stream/{streamed['id']}?last_event_id=1",
+    ):
+        lines = (await get(a.url, path)).text.splitlines()
+        numbers = [json.loads(line[6:])["sequence_number"] for line in lines if line[:6] == "data: "]
+        assert numbers and numbers == list(range(2, 2 + len(numbers)))
 
 
 async def test_a_running_answer_outlives_the_database_and_its_end_waits_for_it(pair: Pair, postgres: Postgres) -> None:
@@ -151,6 +155,34 @@ async def test_a_response_that_could_not_be_stored_says_so(pair: Pair, postgres:
         assert (await read(server, path))["store"] is False
     assert (await delete(b, path)).status_code == 200
     assert await statuses(pair, path) == [404, 404]
+
+
+async def test_an_unstored_response_says_whether_its_conversation_has_it(pair: Pair, postgres: Postgres) -> None:
+    a, b = pair
+    await a.start_again(RESPONSES_STORE_SECONDS="0.2")
+    names = [(await made(server, CONVERSATIONS, items=[message("zero")]))["id"] for server in pair]
+    answering = [
+        asyncio.create_task(events_of(server, input=LONG[:60], store=False, conversation=name))
+        for server, name in zip(pair, names, strict=True)
+    ]
+
+    async def are_listed() -> bool:
+        listed = [await read(b, f"{CONVERSATIONS}/{name}/items") for name in names]
+        return all(
+            'tis_sessions{state="running"} 1.0' in (await get(one.url, "/metrics")).text for one in pair
+        ) and all(len(one["data"]) == 1 for one in listed)
+
+    await until(are_listed)
+    async with killed(postgres):
+        outside = (await answering[0])[-1]["response"]
+    inside = (await answering[1])[-1]["response"]
+    assert (outside["status"], outside["conversation"]) == ("completed", None)
+    assert (inside["status"], inside["conversation"]) == ("completed", {"id": names[1]})
+    for server in pair:
+        await until_state(server, "ready")
+    assert texts_of(await read(a, f"{CONVERSATIONS}/{names[0]}/items?order=asc")) == ["zero"]
+    expected = ["zero", LONG[:60], text_of(inside)]
+    assert texts_of(await read(a, f"{CONVERSATIONS}/{names[1]}/items?order=asc")) == expected
 
 
 async def test_what_is_deleted_while_redis_is_away_does_not_come_back(pair: Pair, redis_server: RedisServer) -> None:

@@ -62,6 +62,11 @@ class ResponseStore:
         """Raises `StoreUnavailable` while a response that is begun now could not be stored at its end."""
         self._sessions.require_archive()
 
+    @property
+    def max_wait_seconds(self) -> float:
+        """How long the end of a response waits for the database that it is to be stored in."""
+        return self._sessions.archive.limits.store_seconds if self._sessions.archive else 0.0
+
     async def flush(self) -> None:
         await self._sessions.flush()
 
