@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -222,6 +223,32 @@ async def test_a_database_that_hangs_is_a_503_and_holds_up_nothing_else(pair: Pa
         await asyncio.to_thread(postgres.go_on)
     await until_state(a, "ready")
     assert await read(a, f"{RESPONSES}/{kept['id']}") == kept
+
+
+async def test_a_dump_of_the_running_database_has_what_was_acknowledged(
+    pair: Pair, tmp_path: Path, postgres: Postgres
+) -> None:
+    a, _ = pair
+    response = await made(a, RESPONSES, input="one")
+    conversation = (await made(a, CONVERSATIONS, items=[message("zero")]))["id"]
+    running_one = await made(a, RESPONSES, input=LONG[:100], background=True)
+    dump, at = tmp_path / "responses.dump", ("--host", str(postgres.folder), "--username", "postgres")
+
+    def run(program: str, *arguments: str) -> None:
+        subprocess.run([postgres.programs / program, *at, *arguments], check=True)
+
+    taken = ("--format", "custom", "--table", "stored_*", "--file", str(dump))
+    await asyncio.to_thread(run, "pg_dump", *taken, tmp_path.name)
+    url = postgres.new_database("restored", "template0")
+    put_back = ("--exit-on-error", "--no-owner", "--single-transaction", "--dbname", "restored", str(dump))
+    await asyncio.to_thread(run, "pg_restore", *put_back)
+    own = tmp_path / "restored"
+    own.mkdir()
+    async with running(own, RESPONSES_URL=url, DATABASE_URL=f"sqlite:///{own}/market.db") as server:
+        assert await read(server, f"{RESPONSES}/{response['id']}") == response
+        assert texts_of(await read(server, f"{CONVERSATIONS}/{conversation}/items")) == ["zero"]
+        assert (await get(server.url, f"{RESPONSES}/{running_one['id']}")).status_code == 404
+        assert await made(server, RESPONSES, input="two", previous_response_id=response["id"])
 
 
 async def test_without_redis_another_server_reads_what_is_stored_and_a_kill_loses_none_of_it(
