@@ -25,8 +25,8 @@ LAYERS = [
     {"openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"},
     {"chat", "http"},
     {"upstream"},
-    {"engine", "streaming", "media", "mcp_client", "database"},
-    {"sandbox", "cancellation", "admission"},
+    {"engine", "streaming", "media", "mcp_client"},
+    {"sandbox", "cancellation", "admission", "database"},
     {"setting_types", "errors", "bounds", "json_bytes", "observability", "shutdown", "network"},
 ]
 # Libraries that only these packages import.

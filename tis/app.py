@@ -103,6 +103,7 @@ from tis.openai_api.routes import aliases as openai_aliases
 from tis.openai_api.routes import router as openai_router
 from tis.openai_api.routes.models import ApiOptions
 from tis.openai_api.settings import hosted_servers
+from tis.openai_api.store.responses import attachment_names_of, not_stored
 from tis.pages.api_description import router as api_description_router
 from tis.pages.kill_switch import KillSwitch
 from tis.pages.kill_switch import router as kill_router
@@ -110,6 +111,7 @@ from tis.pages.page_files import PageFiles
 from tis.pages.routes import router as pages_router
 from tis.settings import Settings
 from tis.shutdown import graceful_shutdown
+from tis.streaming.kept_ends import RetainedForm
 from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import Sessions
 from tis.streaming.source import ReadAttachments, ResumeSource, Source
@@ -220,6 +222,7 @@ def create_app(
         # `marketplace` is made below, before anything is resumed.
         lambda *given: _resume_source(services, marketplace, settings)(*given),
         keys.is_revoked,
+        RetainedForm(attachment_names_of, not_stored),
     )
 
     read_tokens = ReadTokens(sessions, token_secrets_of(settings, shared))

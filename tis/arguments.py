@@ -49,6 +49,7 @@ from tis.media.loader import MediaLimits
 from tis.observability.spans import NO_TRACER, Tracer
 from tis.setting_types import SettingsError
 from tis.settings import Settings
+from tis.streaming.archive.archiving_store import ArchivingStore
 from tis.streaming.retention import SessionLimits
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.sqlite import SqliteStore
@@ -376,6 +377,25 @@ def mcp_limits_of(settings: Settings) -> McpLimits:
 
 
 def session_store_of(settings: Settings) -> Store:
+    if settings.responses_url is None:
+        return _stream_store_of(settings)
+    from tis.database.errors import DatabaseUrlError
+    from tis.streaming.archive.sql_archive import ArchiveLimits, SqlArchive
+
+    limits = ArchiveLimits(
+        ttl_seconds=settings.responses_ttl_seconds,
+        num_connections=settings.responses_pool_size,
+        answer_seconds=settings.responses_timeout_seconds,
+        store_seconds=settings.responses_store_seconds,
+    )
+    try:
+        archive = SqlArchive(settings.responses_url.get_secret_value(), limits)
+    except DatabaseUrlError as error:
+        raise SettingsError(str(error)) from None
+    return ArchivingStore(_stream_store_of(settings), archive)
+
+
+def _stream_store_of(settings: Settings) -> Store:
     if settings.store_kind == "redis":
         return _redis_store_of(settings)
     if settings.store_kind == "sqlite":

@@ -130,6 +130,13 @@ class Settings(
         return self
 
     @model_validator(mode="after")
+    def _responses_last_in_a_database_that_can(self) -> Self:
+        url = self.responses_url.get_secret_value() if self.responses_url else "postgresql"
+        if not url.startswith(("postgresql", "sqlite")):
+            raise ValueError("RESPONSES_URL must begin with postgresql:// or sqlite:///")
+        return self
+
+    @model_validator(mode="after")
     def _open_to_this_computer_only(self) -> Self:
         if self.marketplace_auth == "open" and not self.is_local:
             raise ValueError(

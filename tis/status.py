@@ -31,6 +31,7 @@ _MARKET = ("waiting", "ready")
 _HEALTHY = {"ok": True, "modelReady": True, "modelId": "demo", "error": None, "state": "ready", "models": []} | {
     "marketplace": "ready",
     "marketplaceError": None,
+    "responses": "ready",
     "ktp": "waiting",
     "ktpPath": "ocr",
     "ktpError": None,
@@ -48,7 +49,8 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
     """Whether anything is broken: 503 after a failed load or with a dead worker. A model not loaded yet is fine.
 
     `marketplace` is `waiting` until it is imported, and while its database is unavailable;
-    `marketplaceError` says why. The models work anyway. `ktp` is `waiting` until the first card is read, `unavailable`
+    `marketplaceError` says why. The models work anyway. `responses` is `waiting` while RESPONSES_URL does not answer,
+    and null without one. `ktp` is `waiting` until the first card is read, `unavailable`
     if nothing here can read cards (`ktpError`); `ktpPath` says what reads them: `ocr`, `vlm` or `fused`.
 
     On a server with API keys a request without one sees only `ok`, `modelReady`, `modelId` and whether there is an
@@ -73,12 +75,18 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
         "models": [_model(status) for status in statuses],
         "marketplace": request.app.state.marketplace.state,
         "marketplaceError": request.app.state.marketplace.failure,
+        "responses": _state_of(request.app.state.sessions),
         "ktp": cards.state,
         "ktpPath": cards.path,
         "ktpError": cards.error,
         "keys": _keys(request.app.state.api_keys, request.app.state.key_file),
     }
     return JSONResponse(body, status_code=503 if broken else 200)
+
+
+def _state_of(sessions: Sessions) -> str | None:
+    """Of the database that stored responses last in."""
+    return ("ready" if sessions.archive.is_available else "waiting") if sessions.archive else None
 
 
 def _may_see_details(request: Request) -> bool:
@@ -220,11 +228,24 @@ def _session_gauges(sessions: Sessions) -> Iterator[Metric]:
     counts.add_metric(["kept"], sessions.num_kept - sessions.num_running)
     yield counts
     yield GaugeMetricFamily("tis_sse_clients", "Clients that read a stream now", sessions.num_readers)
+    yield from _archive_gauges(sessions)
     lag = "How long the oldest event that the store does not have yet has waited"
     yield GaugeMetricFamily("tis_session_store_durable_lag_seconds", lag, sessions.lag_seconds)
     yield _one_of(
         "tis_session_store_state", "1 for the durability of streams now", get_args(Durability), sessions.durability
     )
+
+
+def _archive_gauges(sessions: Sessions) -> Iterator[Metric]:
+    """Without RESPONSES_URL they have no values."""
+    up = GaugeMetricFamily("tis_responses_database_up", "1 while the database of stored responses answers", labels=[])
+    used = GaugeMetricFamily("tis_responses_connections_used", "Connections to it in use", labels=[])
+    limit = GaugeMetricFamily("tis_responses_connections_limit", "How many there may be at once", labels=[])
+    if archive := sessions.archive:
+        for family, value in zip((used, limit), archive.pool_use, strict=True):
+            family.add_metric([], value)
+        up.add_metric([], archive.is_available)
+    yield from (up, used, limit)
 
 
 def _one_of(name: str, documentation: str, states: Sequence[str], current: str) -> Metric:

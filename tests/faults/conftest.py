@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.mortal_server import SharedServer
+from tests.marketplace.postgres import Postgres, required_postgres
 from tests.mcp_client.weather_process import McpProcess, weather_process
 
 
@@ -36,3 +37,10 @@ def weather(weather_server: McpProcess) -> McpProcess:
     """Its diary is empty. What it still thinks about in other tests it does for ten minutes."""
     weather_server.call_log.unlink(missing_ok=True)
     return weather_server
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    """For tests that kill it, pause it, or look at what is in it."""
+    with required_postgres() as running:
+        yield running

@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.mortal_server import MortalServer, get, post, until
 from tests.faults.replicas import replicas
+from tests.marketplace.postgres import Postgres
 from tests.redis_server import RedisServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -18,9 +19,14 @@ RESPONSES, CONVERSATIONS = "/v1/responses", "/v1/conversations"
 Pair = list[MortalServer]
 
 
-@pytest.fixture
-async def pair(tmp_path: Path, redis_server: RedisServer) -> AsyncIterator[Pair]:
-    async with replicas(tmp_path, redis_server) as servers:
+@pytest.fixture(params=["redis", "postgresql"])
+async def pair(request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer) -> AsyncIterator[Pair]:
+    """What is stored is in Redis, too, or lasts in PostgreSQL."""
+    variables: dict[str, str] = {}
+    if request.param == "postgresql":
+        postgres: Postgres = request.getfixturevalue("postgres")
+        variables["RESPONSES_URL"] = postgres.new_database(tmp_path.name)
+    async with replicas(tmp_path, redis_server, **variables) as servers:
         yield servers
 
 

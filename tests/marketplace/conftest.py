@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 from tests.databases import new_sqlite, place_of_servers
 from tests.marketplace.mariadb import MariaDB, program_of_mariadb, running_mariadb
 from tests.marketplace.market_server import MarketServer, market_server
-from tests.marketplace.postgres import Postgres, programs_of_postgres, running_postgres
+from tests.marketplace.postgres import Postgres, required_postgres
 from tests.marketplace.shop import Shop
 from tests.serving import served, settings_with
 from tis.database.database import Database
@@ -87,12 +87,7 @@ _OF_MANY_DATABASES = "-c autovacuum=off -c full_page_writes=off -c max_wal_size=
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    programs = programs_of_postgres()
-    if programs is None:
-        if os.environ.get("SERVICES") == "required":
-            raise FileNotFoundError("PostgreSQL must be installed where SERVICES=required")
-        pytest.skip("no PostgreSQL here: `apt-get install postgresql`")
-    with running_postgres(programs, place_of_servers(), _OF_MANY_DATABASES) as running:
+    with required_postgres(place_of_servers(), _OF_MANY_DATABASES) as running:
         yield running
 
 

@@ -2,16 +2,19 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
+import pytest
 
 from tis.database.database import Database
 from tis.marketplace.market import migrate
@@ -51,6 +54,25 @@ class Postgres:
     def stop(self, mode: str = "immediate") -> None:
         self._control("stop", "-m", mode)
 
+    def kill(self) -> None:
+        """As a machine does that loses its power: nobody is asked."""
+        psutil.wait_procs(self._signal(signal.SIGKILL), timeout=30)
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> list[psutil.Process]:
+        """To all of its processes, the first one before those that it starts."""
+        postmaster = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]))
+        processes = [postmaster, *postmaster.children()]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+        return processes
+
     def _control(self, *arguments: str) -> None:
         command: list[str | Path] = [self.programs / "pg_ctl", "-D", self.folder / "data", "-w", *arguments]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **_as_somebody())
@@ -82,6 +104,18 @@ def running_postgres(programs: Path, place: str = "/tmp", options: str = "") -> 
             yield postgres
         finally:
             postgres.stop()
+
+
+@contextmanager
+def required_postgres(place: str = "/tmp", options: str = "") -> Iterator[Postgres]:
+    """Fails or skips where there is none."""
+    programs = programs_of_postgres()
+    if programs is None:
+        if os.environ.get("SERVICES") == "required":
+            raise FileNotFoundError("PostgreSQL must be installed where SERVICES=required")
+        pytest.skip("no PostgreSQL here: `apt-get install postgresql`")
+    with running_postgres(programs, place, options) as running:
+        yield running
 
 
 def _as_somebody() -> dict[str, Any]:

@@ -34,7 +34,7 @@ class ScriptedSource:
         await self.go.wait()
         if self._fails:
             raise self._fails
-        yield [Block(b"end", b"state end")]
+        yield [Block(b"end", b"state end", is_last=True)]
 
     @property
     def outcome(self) -> Status:

@@ -66,7 +66,7 @@ async def test_documents_in_a_durable_store_are_freed_from_memory() -> None:
 
 async def test_a_document_without_an_answer_is_stored_and_replaced() -> None:
     sessions = Sessions(SessionLimits())
-    session = sessions.save_document("me", "list", Retention("list", 600, document=b"one"))
+    session = await sessions.save_document("me", "list", Retention("list", 600, document=b"one"))
     assert await session.document() == b"one" and not session.is_running
     assert await session.save_document(b"two", {"photo": b"x"}, frozenset({"photo"}), replaced_version=0)
     assert await session.save_document(b"three", {}, frozenset({"photo"}), replaced_version=1)

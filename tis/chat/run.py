@@ -41,7 +41,8 @@ class LocalTools:
 
 
 class Run:
-    before_end: Callable[[bytes], Awaitable[None]] | None = None  # gets the last event before clients do
+    # Gets the last event before clients do, and returns what they get.
+    before_end: Callable[[bytes], Awaitable[bytes]] | None = None
 
     def __init__(
         self,
@@ -155,8 +156,10 @@ class Run:
                 yield blocks
             last = self._log.add("ended", self._finish, time.time_ns())
             if self.before_end:
-                await self.before_end(last[-1].data)
+                last[-1].data = await self.before_end(last[-1].data)
             self._trace.end(self._log)
+            if last:
+                last[-1].is_last = True
             yield last
         except BaseException as fault:
             if not (isinstance(fault, Unavailable) and self.is_waiting_to_resume):  # else it is tried again

@@ -12,9 +12,10 @@ from pathlib import Path
 from tis.setting_types import SettingsError
 from tis.settings import Settings
 
-DESCRIPTION = """Copy the recorded streams (SESSIONS_DB_PATH) and the marketplace (DATABASE_URL, if it is SQLite).
+DESCRIPTION = """Copy the recorded streams (SESSIONS_DB_PATH), the marketplace (DATABASE_URL, if it is SQLite) and the
+stored responses (RESPONSES_URL, if it is).
 
-The server may run: each copy has everything that was committed when it began. To restore, stop the server, delete both
+The server may run: each copy has everything that was committed when it began. To restore, stop the server, delete these
 files with their -wal and -shm, copy these in their places, and start it. For PostgreSQL use pg_dump."""
 _BUSY_SECONDS = 60.0
 
@@ -42,7 +43,7 @@ def run(parsed: argparse.Namespace) -> None:
     except (SettingsError, BackupFailed, OSError) as error:
         sys.exit(f"Cannot back up: {error}")
     if not sources:
-        sys.exit("Cannot back up: there is no SQLite file at SESSIONS_DB_PATH or DATABASE_URL.")
+        sys.exit("Cannot back up: there is no SQLite file at SESSIONS_DB_PATH, DATABASE_URL or RESPONSES_URL.")
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -72,10 +73,13 @@ def _sqlite_files(settings: Settings) -> Iterator[Path]:
     from tis.database.database import Database
 
     yield Path(settings.sessions_db_path)
-    database = Database(settings.database_url.get_secret_value())
-    if path := database.sqlite_path:
-        yield path
-    database.close()
+    for url in (settings.database_url, settings.responses_url):
+        if url is None:
+            continue
+        database = Database(url.get_secret_value())
+        if path := database.sqlite_path:
+            yield path
+        database.close()
 
 
 def _keys_beside(database: Path) -> list[Path]:
@@ -86,6 +90,6 @@ def _keys_beside(database: Path) -> list[Path]:
 
 def _copy_key(key: Path, target: Path) -> None:
     if target.exists() and target.read_bytes() == key.read_bytes():
-        return  # both databases lie in one folder
+        return  # the databases lie in one folder
     with open(target, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file, key.open("rb") as source:
         shutil.copyfileobj(source, file)

@@ -31,21 +31,33 @@ class Database:
     """Connects at the first transaction, so the server starts even while its database is unavailable."""
 
     def __init__(
-        self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5, with_spans: bool = False
+        self,
+        url: str,
+        *,
+        wait_seconds: float = 10,
+        read_seconds: float = 5,
+        pool_size: int | None = None,
+        with_spans: bool = False,
+        variable: str = "DATABASE_URL",
     ) -> None:
-        """`wait_seconds` limits waits for locks and statements; `read_seconds` a read transaction on SQLite."""
+        """`wait_seconds` limits waits for locks and statements; `read_seconds` a read transaction on SQLite.
+
+        `pool_size`: at most so many connections. `variable`: the setting that has the URL, for messages.
+        """
         self._wait_seconds = wait_seconds
         self._file = DatabaseFile()
         try:
             self._url = make_url(url)
-            self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds, file=self._file)
+            self._engine = make_engine(
+                url, wait_seconds=wait_seconds, read_seconds=read_seconds, file=self._file, pool_size=pool_size
+            )
         except (ArgumentError, ImportError) as error:
             reason = (
                 "its URL is not valid for SQLAlchemy"
                 if isinstance(error, ArgumentError)
                 else f"its driver is missing ({error})"
             )
-            raise DatabaseUrlError(f"DATABASE_URL cannot be used: {reason}") from None
+            raise DatabaseUrlError(f"{variable} cannot be used: {reason}") from None
         if with_spans:
             span_statements(self._engine)
         self._write_engine = self._engine.execution_options(writes=True)
@@ -101,8 +113,11 @@ class Database:
         with self._single_writer(), self._translate_errors(), Session(self._write_engine) as session, session.begin():
             yield session
 
-    def migrate(self, folder: Path, target: str = "head") -> None:
-        """Migrates up to `target`, or down to it (`base`, `-1`). Several processes may call this at the same time."""
+    def migrate(self, folder: Path, target: str = "head", *, may_be_later: bool = False) -> None:
+        """Migrates up to `target`, or down to it (`base`, `-1`). Several processes may call this at the same time.
+
+        `may_be_later`: tables that a later version of the server has made are used as they are.
+        """
         from alembic import command
         from alembic.script.revision import ResolutionError
         from alembic.util import CommandError
@@ -124,6 +139,9 @@ class Database:
             except CommandError as error:
                 if not isinstance(error.__cause__, ResolutionError):
                     raise
+                if may_be_later:
+                    _log.info("a later version of the server has made the tables: they are used as they are")
+                    return
                 if self.is_available:
                     _log.warning("%s (%s)", _UNKNOWN_TABLES, error)
                 self.failure = _UNKNOWN_TABLES

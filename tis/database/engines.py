@@ -33,22 +33,25 @@ _PRAGMAS = (
 )
 
 
-def make_engine(url: str, *, wait_seconds: float, read_seconds: float, file: DatabaseFile) -> Engine:
+def make_engine(
+    url: str, *, wait_seconds: float, read_seconds: float, file: DatabaseFile, pool_size: int | None = None
+) -> Engine:
     """A transaction that writes needs the execution option `writes`: on SQLite it begins with BEGIN IMMEDIATE."""
+    pool = _POOL if pool_size is None else {"pool_size": pool_size, "max_overflow": 0}
     dialect = make_url(url).get_backend_name()
     if dialect == "sqlite":
-        return _sqlite_engine(url, wait_seconds, read_seconds, file)
+        return _sqlite_engine(url, wait_seconds, read_seconds, file, pool)
     arguments: dict[str, Any] = {}
     if dialect == "mysql":
-        return _mysql_engine(url, wait_seconds)
+        return _mysql_engine(url, wait_seconds, pool)
     if dialect == "postgresql":
         # Times are stored and returned in UTC, whatever the time zone of the server.
         limits = f"-c statement_timeout={round(wait_seconds * 1000)} -c timezone=UTC"
         arguments = {"connect_timeout": 5, "options": f"{limits} {_PLANNER_OPTIONS}", **_KEEPALIVES}
-    return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=wait_seconds / 2, **_POOL)
+    return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=wait_seconds / 2, **pool)
 
 
-def _mysql_engine(url: str, wait_seconds: float) -> Engine:
+def _mysql_engine(url: str, wait_seconds: float, pool: dict[str, Any]) -> Engine:
     # Names in double quotes, as other databases have them; values that do not fit are errors; words of the catalogue
     # and e-mail addresses are compared byte by byte.
     settings = (
@@ -63,13 +66,15 @@ def _mysql_engine(url: str, wait_seconds: float) -> Engine:
         isolation_level="READ COMMITTED",
         pool_pre_ping=True,
         pool_timeout=wait_seconds / 2,
-        **_POOL,
+        **pool,
     )
 
 
-def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float, file: DatabaseFile) -> Engine:
+def _sqlite_engine(
+    url: str, wait_seconds: float, read_seconds: float, file: DatabaseFile, pool: dict[str, Any]
+) -> Engine:
     arguments: dict[str, Any] = {"timeout": wait_seconds}
-    pool = {"pool_timeout": wait_seconds / 2, **_POOL}
+    pool = {"pool_timeout": wait_seconds / 2, **pool}
     if make_url(url).database in (None, "", ":memory:"):
         # Each connection would have its own database in memory, so there is only one connection.
         arguments["check_same_thread"] = False

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from tis.errors import ServiceError
 from tis.observability.logs import log_exception
+from tis.streaming.archive.archiving_store import ArchivingStore
 from tis.streaming.errors import ReplayGap, SessionExpired, StoreUnavailable
 from tis.streaming.session import Session
 from tis.streaming.stores.shared_store import SharedStore
@@ -56,16 +57,19 @@ class FollowedSessions:
     def __contains__(self, key: SessionKey) -> bool:
         return key in self._followers
 
-    async def refresh(self, key: SessionKey, *, is_required: bool) -> None:
-        """Learns what other processes did to a session.
+    async def refresh(self, key: SessionKey, kind: str, *, is_required: bool) -> None:
+        """Learns what other processes did to a session of this kind.
 
         Raises `StoreUnavailable` if it is required and the store cannot tell; a session that runs here is known anyway.
         """
         known = self._sessions.known(key)
-        if known and self._is_up_to_date(known):
+        if known and (known.kind != kind or self._is_up_to_date(known)):
             return
         try:
-            record = await self._store.find(key)
+            if kind and isinstance(self._store, ArchivingStore):
+                record = await self._store.find_retained(key)
+            else:
+                record = await self._store.find(key)
             await self._apply(key, record)
         except StoreUnavailable:
             if is_required:

@@ -177,6 +177,21 @@ class Recording:
             )
         raise ReplayGap(f"Event {index + 1} is no longer kept.", param="last_event_id")
 
+    async def events_from(self, first_index: int) -> AsyncIterator[Sequence[Event]]:
+        """All from this index on, also those that readers do not see yet. What is gone is left out."""
+        index = first_index - 1
+        while index + 1 < self.next_index:
+            try:
+                place = index + 1 - self.window_start
+                some = (
+                    self._window[place : place + _MAX_EVENTS_PER_READ] if place >= 0 else await self.older_after(index)
+                )
+            except ReplayGap:
+                index = self.window_start - 1
+                continue
+            yield some
+            index = some[-1].index
+
     async def event(self, index: int) -> Event:
         """Returns a visible event. Raises what a reader of it would get."""
         events = self.ready_after(index - 1) or await self.older_after(index - 1, limit=1)

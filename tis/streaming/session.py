@@ -6,6 +6,8 @@ from dataclasses import replace
 from operator import attrgetter
 
 from tis.observability.spans import current_span
+from tis.streaming.archive.archiving_store import ArchivingStore
+from tis.streaming.archive.records import SessionRow
 from tis.streaming.errors import ReplayGap, SessionConflict
 from tis.streaming.recording import Reader, Recording
 from tis.streaming.retention import Retention, SessionLimits
@@ -186,8 +188,8 @@ class Session:
         self._store.begin_turn(self._record, record, self._limits.max_attached_bytes)
         return turn
 
-    def begin_document(self, retention: Retention, attachments: Mapping[str, bytes]) -> None:
-        """Adds a finished turn that has a document and no answer."""
+    async def begin_document(self, retention: Retention, attachments: Mapping[str, bytes]) -> None:
+        """Adds a finished turn that has a document and no answer. Raises `StoreUnavailable` if an archive is away."""
         record = TurnRecord(0, "", b"", 0, -1, "finished", ended_at=self._store.now())
         record.document, record.attachment_names, record.attachments = (
             retention.document,
@@ -195,7 +197,10 @@ class Session:
             self._bounded(attachments),
         )
         self.turns.append(Turn(self.recording, self._store, record, None))
-        self._store.begin_turn(self._record, record, self._limits.max_attached_bytes)
+        if isinstance(self._store, ArchivingStore):
+            await self._store.create(SessionRow(self._record, record, record.document, record.attachments))
+        else:
+            self._store.begin_turn(self._record, record, self._limits.max_attached_bytes)
 
     async def save_document(
         self, document: bytes, attachments: Mapping[str, bytes], names: frozenset[str], *, replaced_version: int
@@ -242,7 +247,9 @@ class Session:
         """Frees the document and the attachments once a durable store has them."""
         record = self.latest.record
         since = max(record.ended_at, self._document_saved_at)
-        if self._store.durability == "durable" and self._store.now() - since > _SURELY_STORED_SECONDS:
+        is_archived = isinstance(self._store, ArchivingStore) and self._store.keeps(self._record.key)
+        is_durable = self._store.durability == "durable" and self._store.now() - since > _SURELY_STORED_SECONDS
+        if is_archived or is_durable:
             record.document, record.attachments = b"", {}
 
     def _bounded(self, attachments: Mapping[str, bytes]) -> Mapping[str, bytes]:

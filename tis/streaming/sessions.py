@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tis.errors import QueueFull, ServiceError
 from tis.observability.logs import log_exception
 from tis.observability.metrics import count_refusal
+from tis.streaming.archive.archiving_store import ArchivingStore
 from tis.streaming.errors import ReplayGap, SessionConflict, SessionExpired, SessionNotFound, StoreUnavailable
 from tis.streaming.eviction import EvictionQueue
 from tis.streaming.followed_sessions import FollowedSessions
+from tis.streaming.kept_ends import KeptEnds, RetainedForm
 from tis.streaming.recording import MIN_WINDOW_EVENTS, Recording, WindowLimits
 from tis.streaming.retention import Retention, SessionLimits
 from tis.streaming.session import Session
@@ -23,6 +26,9 @@ from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.shared_store import SharedStore
 from tis.streaming.stores.store import Durability, Event, SessionKey, SessionRecord, Store
 from tis.streaming.turn import Turn
+
+if TYPE_CHECKING:
+    from tis.streaming.archive.sql_archive import SqlArchive
 
 _log = logging.getLogger("tis.store")
 
@@ -62,14 +68,17 @@ class Sessions:
         store: Store | None = None,
         resume_source: ResumeSource | None = None,
         is_revoked: Callable[[str], bool] = lambda owner: False,
+        retained_form: RetainedForm | None = None,
     ) -> None:
-        """`is_revoked`: of an owner whose running answers are to end."""
+        """`is_revoked`: of an owner whose running answers are to end. `retained_form`: for a store with an archive."""
         self._limits = limits
         self._store = store or MemoryStore()
         # For sessions that cannot be resumed, and those that the store rejects.
         self._memory_store = MemoryStore(self._store.now)
         self._shared = self._store if isinstance(self._store, SharedStore) else None
         self._followed = FollowedSessions(self, self._shared) if self._shared else None
+        self._archiving = self._store if isinstance(self._store, ArchivingStore) else None
+        self._kept_ends = KeptEnds(self._archiving, retained_form) if self._archiving and retained_form else None
         self._resume_source = resume_source
         self.is_revoked = is_revoked
         self._sessions: dict[SessionKey, Session] = {}
@@ -140,6 +149,8 @@ class Sessions:
 
     async def end_all(self) -> None:
         """Stops all recordings. Durable turns resume after a restart; the others end with the error `Draining`."""
+        if self._kept_ends:
+            self._kept_ends.is_hurried = True
         await asyncio.sleep(0)  # a task cancelled before its first step would end no turn
         for recorder, turn in list(self._recorders.items()):
             if turn.is_durable:
@@ -152,13 +163,23 @@ class Sessions:
         for session in self:
             session.recording.close()
 
-    async def refresh(self, owner: str, session_id: str | None, *, is_required: bool = False) -> None:
+    async def refresh(self, owner: str, session_id: str | None, kind: str = "", *, is_required: bool = False) -> None:
         """Learns what other processes did to a session: call it before `find`, `find_turn`, `peek` and `start`.
 
         Does nothing where no store is shared. Raises `StoreUnavailable` if it is required and the store cannot tell.
         """
         if self._followed and session_id:
-            await self._followed.refresh(SessionKey(owner, session_id), is_required=is_required)
+            await self._followed.refresh(SessionKey(owner, session_id), kind, is_required=is_required)
+
+    @property
+    def archive(self) -> "SqlArchive | None":
+        """Of what is to last; None if it is where streams are."""
+        return self._archiving.archive if self._archiving else None
+
+    def require_archive(self) -> None:
+        """Raises `StoreUnavailable` while what is to last could not be stored."""
+        if self.archive:
+            self.archive.require_available()
 
     def known(self, key: SessionKey) -> Session | None:
         return self._sessions.get(key)
@@ -218,23 +239,32 @@ class Sessions:
         self._start_recording(session, turn)
         return session, turn
 
-    def save_document(
+    async def save_document(
         self, owner: str, session_id: str, retention: Retention, attachments: Mapping[str, bytes] | None = None
     ) -> Session:
-        """Makes a session that has a document and no answer."""
+        """Makes a session that has a document and no answer. Raises `StoreUnavailable` if an archive is away."""
         victim = self._pick_victim(owner, retention.kind)
         if victim:
             self._forget(victim)
         self._make_room_in_store()
         session = self._new_session(SessionRequest(owner, session_id, "", retention=retention))
-        session.begin_document(retention, attachments or {})
+        try:
+            await session.begin_document(retention, attachments or {})
+        except BaseException:
+            self._forget(session)
+            raise
         return session
 
     async def delete(self, session: Session) -> None:
-        """Cancels the session and deletes it; returns when the store has done so, or after the flush timeout."""
+        """Cancels the session and deletes it; returns when the store has done so, or after the flush timeout.
+
+        Raises `StoreUnavailable` if an archive cannot delete it now.
+        """
         if session.is_running:
             session.latest.cancel()
             await self._wait_for_end(session)
+        if self._archiving and session.kind and session.is_resumable:
+            await self._archiving.delete(session.to_record())
         if self._sessions.get(session.recording.key) is session:
             self._forget(session, for_good=True)
         session.recording.close()  # ends the readers of a turn that did not stop in time
@@ -253,7 +283,7 @@ class Sessions:
 
     async def cancel(self, owner: str, session_id: str, kind: str = "") -> str:
         """Returns the status afterwards. Idempotent; "unknown" for an unknown session or another owner's."""
-        await self.refresh(owner, session_id, is_required=True)
+        await self.refresh(owner, session_id, kind, is_required=True)
         session = self._sessions.get(SessionKey(owner, session_id))
         if session is None or session.kind != kind:
             return "unknown"
@@ -408,7 +438,7 @@ class Sessions:
             try:
                 events = await self._store.read(session.recording.key, first_index + len(states) - 1)
             except StoreUnavailable:
-                if self._shared is None:
+                if self._shared is None or not self._shared.is_remote:
                     raise
                 await asyncio.sleep(_RETRY_SECONDS)  # it will be there again; a file may never be
                 continue
@@ -418,7 +448,8 @@ class Sessions:
         return states
 
     def _start_recording(self, session: Session, turn: Turn) -> None:
-        recorder = asyncio.create_task(turn.run())
+        ends = self._kept_ends if session.kind and session.is_resumable else None
+        recorder = asyncio.create_task(turn.run(partial(ends.keep, session) if ends else None))
         self._recorders[recorder] = turn
 
         def is_over(task: asyncio.Task[None]) -> None:

@@ -14,6 +14,7 @@ class Block:
     data: bytes
     # What a source in another process needs in order to resume behind this block. Readers never see it.
     resume_state: bytes = b""
+    is_last: bool = False  # of its turn: what is stored for good is stored before it is shown
 
 
 class Source(Protocol):

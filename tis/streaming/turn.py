@@ -1,14 +1,16 @@
 """One answer of a session, from its first event to its last."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 
 from tis.errors import Draining, GenerationFailed, ServiceError, Unavailable
 from tis.observability.logs import log_exception
 from tis.streaming.recording import Recording
-from tis.streaming.source import Source
+from tis.streaming.source import Block, Source
 from tis.streaming.stores.store import Status, Store, TurnRecord
+
+KeepEnd = Callable[[Sequence[Block], Status], Awaitable[Sequence[Block]]]
 
 
 class Turn:
@@ -102,29 +104,37 @@ class Turn:
             for reader in self._recording.readers:
                 reader.stop_at(record.last_index)
 
-    async def run(self) -> None:
-        """Records the turn to its end, with or without readers. If its task is cancelled, the turn fails."""
+    async def run(self, keep_end: KeepEnd | None = None) -> None:
+        """Records the turn to its end, with or without readers. If its task is cancelled, the turn fails.
+
+        `keep_end` stores it for good: it gets the last blocks before readers do, and returns what they are to get.
+        """
         source = self._source
         assert source
         try:
-            await self._record_all(source)
+            await self._record_all(source, keep_end)
             outcome = source.outcome
         except asyncio.CancelledError:
             if self._is_suspended:
                 source.cancel()
             else:
-                self._fail(Draining(), source)
+                await self._fail(Draining(), source, keep_end)
         except Exception as error:  # whatever went wrong, the readers need an end
-            self._fail(error, source)
+            await self._fail(error, source, keep_end)
         else:
             self._end(outcome, source)
 
-    async def _record_all(self, source: Source) -> None:
+    async def _record_all(self, source: Source, keep_end: KeepEnd | None) -> None:
+        is_kept = keep_end is None
         while True:
             try:
                 async with aclosing(source.events()) as events:  # what it holds goes back at once, also after an error
                     async for blocks in events:
+                        if keep_end and blocks and blocks[-1].is_last:
+                            blocks, is_kept = await keep_end(blocks, source.outcome), True
                         self._recording.append(blocks)
+                if keep_end and not is_kept:  # another process was killed behind the last event
+                    await keep_end([], source.outcome)
                 return
             except Unavailable as not_yet:
                 if not source.is_waiting_to_resume:
@@ -139,12 +149,15 @@ class Turn:
         except TimeoutError:
             pass
 
-    def _fail(self, error: Exception, source: Source) -> None:
+    async def _fail(self, error: Exception, source: Source, keep_end: KeepEnd | None) -> None:
         with self._log_any_failure("an answer that failed could not be cancelled"):
             source.cancel()
         first = self._recording.next_index
         with self._log_any_failure("the failure of an answer could not be recorded"):
-            self._recording.append([source.failure(error)])
+            blocks: Sequence[Block] = [source.failure(error)]
+            with suppress(asyncio.CancelledError):  # the process ends: without having been stored, but with an end
+                blocks = await keep_end(blocks, "failed") if keep_end else blocks
+            self._recording.append(blocks)
         if self._recording.next_index == first:
             unnamed = GenerationFailed("The answer broke off. The log of the server has more.")
             self.unrecorded_error = error if isinstance(error, ServiceError) else unnamed

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.marketplace.postgres import Postgres, required_postgres
 from tests.streaming.stores.harness import FAST, StoreHarness
 from tis.streaming.stores.sqlite import SqliteStore
 
@@ -22,6 +23,17 @@ async def harness(path: Path) -> AsyncIterator[StoreHarness]:
     harness.begin_turn()
     yield harness
     await harness.store.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with required_postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def empty_postgresql(postgres: Postgres, tmp_path: Path) -> str:
+    return postgres.new_database(tmp_path.name)
 
 
 @pytest.fixture

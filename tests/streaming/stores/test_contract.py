@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.streaming.stores.harness import FAST, FAST_REDIS, KEY, OTHER, StoreHarness
+from tis.streaming.archive.archiving_store import ArchivingStore
+from tis.streaming.archive.sql_archive import ArchiveLimits, SqlArchive
 from tis.streaming.errors import ReplayGap
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.redis import RedisStore
@@ -17,6 +19,7 @@ Make = Callable[[], Store]
 
 
 STARTED = pytest.param("redis", marks=pytest.mark.server)  # the fixtures look for its server by name
+STARTED_TWICE = pytest.param("redis with postgresql", marks=[pytest.mark.server, pytest.mark.slow])
 
 
 def makers(path: Path, request: pytest.FixtureRequest) -> dict[str, Make]:
@@ -25,10 +28,17 @@ def makers(path: Path, request: pytest.FixtureRequest) -> dict[str, Make]:
         "memory": MemoryStore,
         "sqlite": lambda: SqliteStore(path / "sessions.db", timeouts=FAST),
         "sqlite-full": lambda: SqliteStore(path / "sessions.db", sync="full", timeouts=FAST),
+        "sqlite with sqlite": lambda: ArchivingStore(
+            SqliteStore(path / "sessions.db", timeouts=FAST), SqlArchive(f"sqlite:///{path}/last.db", ArchiveLimits())
+        ),
+        "redis with postgresql": lambda: ArchivingStore(
+            RedisStore(request.getfixturevalue("redis_server").url, timeouts=FAST_REDIS),
+            SqlArchive(request.getfixturevalue("empty_postgresql"), ArchiveLimits()),
+        ),
     }
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-full", STARTED])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-full", "sqlite with sqlite", STARTED, STARTED_TWICE])
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[StoreHarness]:
     harness = StoreHarness(makers(tmp_path, request)[request.param]())
     await harness.open()
@@ -36,9 +46,9 @@ async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     await harness.store.close()
 
 
-@pytest.fixture(params=["sqlite", "sqlite-full", STARTED])
+@pytest.fixture(params=["sqlite", "sqlite-full", "sqlite with sqlite", STARTED, STARTED_TWICE])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    if request.param == "redis":
+    if request.param.startswith("redis"):
         request.getfixturevalue("redis_server")
     return makers(tmp_path, request)[request.param]
 

@@ -110,7 +110,7 @@ async def create_conversation(
     document = new_conversation(body.metadata or {}, items, attachments, sessions.max_attached_bytes)
     ttl_seconds = options.responses_ttl_seconds
     retention = Retention(CONVERSATION, ttl_seconds, document=document, attachment_names=media_names(items))
-    sessions.save_document(owner, conversation_id, retention, attachments)
+    await sessions.save_document(owner, conversation_id, retention, attachments)
     await sessions.flush()
     return (await StoredConversation.read(ResponseStore(sessions, owner), conversation_id)).to_object()
 

@@ -75,6 +75,8 @@ async def create_response(
         ticket.answer()
         return await _followed(await store.response(cursor[0]), cursor[1])
     body.check()
+    if body.is_stored:
+        store.require_room()
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
     model_id = served_model(services.engine, body.model, options.strict_model)

@@ -1,5 +1,6 @@
 """/v1/stream/{session_id} resumes a recorded answer, /v1/cancel/{session_id} ends it. OpenAI has no such routes."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -9,6 +10,7 @@ from tis.errors import NotFound
 from tis.http.dependencies import OwnerDep, ReadTokensDep, SessionsDep
 from tis.http.event_stream import parse_cursor, session_headers
 from tis.observability.logs import READ_TOKEN
+from tis.openai_api.store.items import is_response_id
 from tis.openai_api.store.responses import ResponseStore
 from tis.openai_api.wire.chat_request import SESSION_ID
 from tis.openai_api.wire.examples import CANCEL_RESPONSES, READ_TOKEN_RESPONSES, STREAM_RESPONSES
@@ -77,11 +79,11 @@ async def create_read_token(
 
 
 async def _find(sessions: Sessions, owner: str, session_id: str) -> Session:
+    if is_response_id(session_id):  # of no other id is the database of stored responses asked
+        with suppress(NotFound):
+            return await ResponseStore(sessions, owner).response(session_id)
     await sessions.refresh(owner, session_id, is_required=True)
-    try:
-        return await ResponseStore(sessions, owner).response(session_id)
-    except NotFound:
-        return sessions.find(owner, session_id)
+    return sessions.find(owner, session_id)
 
 
 @router.post("/cancel/{session_id}", responses=CANCEL_RESPONSES)

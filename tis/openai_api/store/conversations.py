@@ -26,12 +26,13 @@ from tis.openai_api.store.responses import (
     entries_of,
     history_too_long,
 )
-from tis.streaming.errors import SessionConflict
+from tis.streaming.errors import SessionConflict, StoreUnavailable
 from tis.streaming.session import Session
 
 # The event loop encodes the whole document in about 10 ms; a thread would hold the interpreter's lock as long.
 # A document of this size has about 250,000 tokens of text.
 _MAX_BYTES = 2**20
+_RETRY_SECONDS = 0.5  # while the database of conversations is away
 Document = dict[str, Any]
 
 
@@ -228,17 +229,28 @@ async def move_items_to_conversation(
 
 async def join_conversation(
     store: ResponseStore, response_id: str, is_listed: asyncio.Event, last_event: bytes
-) -> None:
-    """Before a response of `store: false` ends: its conversation has its items when clients see the end."""
+) -> bytes:
+    """Before a response of `store: false` ends: its conversation has its items when clients see the end.
+
+    Returns the last event; it names no conversation if that could not be changed.
+    """
     await is_listed.wait()
     session = await store.any_response(response_id)
     assert session
-    try:
-        output = json.loads(last_event)["response"]["output"]
-        await move_items_to_conversation(store, session, output, is_bounded=False)
-        await store.flush()
-    except ServiceError as error:
-        log_exception("the items of a response could not be added to its conversation", error, current_request_id())
+    ends_at = time.monotonic() + store.max_wait_seconds
+    event = json.loads(last_event)
+    while True:
+        try:
+            await move_items_to_conversation(store, session, event["response"]["output"], is_bounded=False)
+            await store.flush()
+            return last_event
+        except ServiceError as error:
+            if isinstance(error, StoreUnavailable) and time.monotonic() < ends_at:
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            log_exception("the items of a response could not be added to its conversation", error, current_request_id())
+            event["response"]["conversation"] = None
+            return encode_document(event)
 
 
 def _entry_of(response_id: str) -> dict[str, Any]:

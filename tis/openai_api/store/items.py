@@ -49,6 +49,11 @@ def new_response_id() -> str:
     return f"resp_{secrets.token_hex(16)}"
 
 
+def is_response_id(session_id: str) -> bool:
+    """As this server makes them; a stream may have such a name, too."""
+    return session_id.startswith("resp_")
+
+
 def new_conversation_id() -> str:
     return f"conv_{secrets.token_hex(16)}"
 

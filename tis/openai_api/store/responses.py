@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from tis.errors import BadRequest, Draining, NotFound
-from tis.openai_api.store.items import Item, media_parts, response_of
+from tis.openai_api.store.items import Item, media_names, media_parts, response_of
 from tis.streaming.errors import SessionConflict, SessionExpired, SessionNotFound
 from tis.streaming.session import Session
 from tis.streaming.sessions import Sessions
@@ -58,6 +58,15 @@ class ResponseStore:
         """Also one of `store: false`, which does not exist for clients."""
         return await self._find(response_id, RESPONSE, also_unstored=True)
 
+    def require_room(self) -> None:
+        """Raises `StoreUnavailable` while a response that is begun now could not be stored at its end."""
+        self._sessions.require_archive()
+
+    @property
+    def max_wait_seconds(self) -> float:
+        """How long the end of a response waits for the database that it is to be stored in."""
+        return self._sessions.archive.limits.store_seconds if self._sessions.archive else 0.0
+
     async def flush(self) -> None:
         await self._sessions.flush()
 
@@ -70,7 +79,11 @@ class ResponseStore:
         """The response object in its current state."""
         turn = session.latest
         if turn.is_running:
-            response = await self._read(turn.summary)
+            summary = turn.summary
+            if not summary:  # its end waits until it is stored
+                first = await session.recording.event(turn.first_index)
+                return _response_in(await self._read(first.data), session.id) | {"status": "in_progress"}
+            response = await self._read(summary)
             if session.is_followed and session.recording.next_index - turn.first_index > _EVENTS_WHILE_QUEUED:
                 response["status"] = "in_progress"  # else as it was when the other server began it
             return response
@@ -246,7 +259,7 @@ class ResponseStore:
 
     async def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
         if session_id not in self._documents:  # a response that was read does not change
-            await self._sessions.refresh(self.owner, session_id, is_required=True)
+            await self._sessions.refresh(self.owner, session_id, kind, is_required=True)
         try:
             session = self._sessions.find(self.owner, session_id, kind)
         except (SessionNotFound, SessionExpired):
@@ -295,6 +308,19 @@ def entries_of(lines: bytes) -> list[dict[str, Any]]:
 
 def encode_document(document: dict[str, Any]) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def attachment_names_of(document: bytes) -> frozenset[str]:
+    """That the items of a response name."""
+    return media_names(_parsed(document)["items"]) if document else frozenset()
+
+
+def not_stored(last_event: bytes) -> bytes:
+    """The last event of a response that should have been stored, and is not."""
+    payload = _parsed(last_event)
+    if "response" in payload:
+        payload["response"]["store"] = False
+    return encode_document(payload)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class HeldSession:
 
 class RedisStore:
     is_full = False
+    is_remote = True
 
     def __init__(self, url: str, *, ttl_seconds: float = 600, timeouts: RedisTimeouts | None = None) -> None:
         """`ttl_seconds`: of a session that has none of its own."""

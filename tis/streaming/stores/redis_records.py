@@ -62,6 +62,7 @@ def session_of(fields: Mapping[bytes, bytes]) -> SessionRecord | None:
         is_cut=b"cut" in fields,
         document_version=int(fields.get(b"doc", 0)),
         born=fields[b"born"].decode(),
+        epoch=int(fields.get(b"epoch", 0)),
     )
     numbers = sorted(int(name[1:]) for name in fields if name[:1] == b"t" and name[1:].isdigit())
     session.turns = [_turn_of(number, fields[turn_field(number).encode()]) for number in numbers]

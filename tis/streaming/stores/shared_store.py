@@ -32,6 +32,11 @@ class Watcher(Protocol):
 
 @runtime_checkable
 class SharedStore(Store, Protocol):
+    @property
+    def is_remote(self) -> bool:
+        """What cannot be read now can be read later."""
+        ...
+
     def watch(self, watcher: Watcher) -> None:
         """Call it before `open`."""
         ...

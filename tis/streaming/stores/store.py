@@ -67,6 +67,7 @@ class SessionRecord:
     # How often a shared store has replaced the document of the latest turn.
     document_version: int = field(default=0, compare=False)
     born: str = field(default="", compare=False)  # in a shared store: tells it from an earlier one of the same name
+    epoch: int = field(default=0, compare=False)  # in a shared store: how often its holder has changed
 
     @property
     def last_used_at(self) -> float:

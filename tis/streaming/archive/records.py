@@ -1,0 +1,48 @@
+"""Sessions as the archive takes them and gives them back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tis.streaming.stores.store import SessionRecord, TurnRecord
+
+RECORD_VERSION = 1
+
+
+@dataclass(slots=True)
+class ArchivedSession:
+    """`record` is None for one that was deleted, or whose time is over."""
+
+    record: SessionRecord | None
+
+
+@dataclass(slots=True)
+class SessionRow:
+    """A session with its one turn, which is over, as it is written."""
+
+    session: SessionRecord
+    turn: TurnRecord
+    document: bytes = b""
+    attachments: Mapping[str, bytes] = field(default_factory=dict)
+    packs: Sequence[tuple[int, bytes]] = ()  # with the index of the first event
+
+    def values(self, now: float, ttl_seconds: float) -> dict[str, Any]:
+        session, turn = self.session, self.turn
+        return {
+            "owner": session.key.owner,
+            "id": session.key.id,
+            "record_version": RECORD_VERSION,
+            "kind": session.kind,
+            "is_named": session.is_named,
+            "born": session.born,
+            "epoch": session.epoch,
+            "fingerprint": turn.fingerprint,
+            "status": turn.status,
+            "last_index": turn.last_index,
+            "document": self.document,
+            "document_version": session.document_version,
+            "ended_at": now,
+            "used_at": now,
+            "expires_at": now + ttl_seconds,
+            "is_deleted": False,
+        }
