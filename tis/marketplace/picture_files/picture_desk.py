@@ -1,0 +1,65 @@
+"""What routes do with pictures: decode, render, keep and read, each on the threads that suit it."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from tis.admission.ticket import Ticket
+from tis.errors import Unavailable
+from tis.marketplace.kit.picture_links import PictureSize
+from tis.marketplace.picture_files.picture_input import PictureInput
+from tis.marketplace.picture_files.picture_rendering import RenderedPicture, render_picture
+from tis.marketplace.picture_files.picture_storage import PictureStorage
+
+T = TypeVar("T")
+_MAX_RENDERING = 2  # each takes a core
+_MAX_READING, _MAX_WAITING = 16, 500  # a store that hangs shall not take the threads of other requests
+
+
+class PictureDesk:
+    def __init__(self, storage: PictureStorage, source: PictureInput | None) -> None:
+        """Without a source (programs that only seed, tests without a server) nothing is uploaded."""
+        self.storage = storage
+        self._source = source
+        self._renderers = ThreadPoolExecutor(_MAX_RENDERING, thread_name_prefix="picture-rendering")
+        self._readers = ThreadPoolExecutor(_MAX_READING, thread_name_prefix="picture-reading")
+        self._num_reading = 0
+
+    @property
+    def source(self) -> PictureInput:
+        if self._source is None:
+            raise Unavailable("Pictures are not taken here.")
+        return self._source
+
+    async def rendered(self, picture: bytes | str, ticket: Ticket) -> RenderedPicture:
+        """Of a file, or of what a URL names."""
+        is_url = isinstance(picture, str)
+        pixels = await (
+            self.source.from_url(picture, ticket) if is_url else self.source.from_file(picture, ticket)
+        )
+        return await self.in_thread(lambda: render_picture(pixels))
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """What computes, or writes into the store."""
+        return await asyncio.get_running_loop().run_in_executor(self._renderers, work)
+
+    async def read(self, picture_id: str, size: PictureSize) -> bytes | None:
+        """On the event loop. Raises Unavailable if very many wait."""
+        if self._num_reading >= _MAX_READING + _MAX_WAITING:
+            raise Unavailable("Too many pictures are read at this moment. Retry shortly.", retry_after=2)
+        self._num_reading += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._readers, self.storage.read, picture_id, size)
+        finally:
+            self._num_reading -= 1
+
+    def fetched(self, url: str) -> RenderedPicture:
+        """For threads of jobs."""
+        return render_picture(self.source.fetched(url))
+
+    def close(self) -> None:
+        self._renderers.shutdown(cancel_futures=True)
+        self._readers.shutdown(cancel_futures=True)
+        self.storage.close()
