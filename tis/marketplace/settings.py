@@ -92,8 +92,8 @@ class MarketplaceSettings(BaseModel):
         None,
         min_length=1,
         max_length=1000,
-        description="where pictures of products lie: file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME with "
-        "credentials as AWS programs take them; empty: a folder beside the SQLite file",
+        description="where pictures of products lie: file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME "
+        "with credentials as AWS programs take them; empty: a folder beside the SQLite file",
     )
     picture_alt_model: str = Field(
         "auto",

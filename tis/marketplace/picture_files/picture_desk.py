@@ -34,10 +34,10 @@ class PictureDesk:
 
     async def rendered(self, picture: bytes | str, ticket: Ticket) -> RenderedPicture:
         """Of a file, or of what a URL names."""
-        is_url = isinstance(picture, str)
-        pixels = await (
-            self.source.from_url(picture, ticket) if is_url else self.source.from_file(picture, ticket)
-        )
+        if isinstance(picture, str):
+            pixels = await self.source.from_url(picture, ticket)
+        else:
+            pixels = await self.source.from_file(picture, ticket)
         return await self.in_thread(lambda: render_picture(pixels))
 
     async def in_thread(self, work: Callable[[], T]) -> T:

@@ -10,6 +10,7 @@ from tis.marketplace.kit.picture_links import PictureSize
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
     from tis.media.media_types import Pixels
 
 _MAX_SIDES: Mapping[PictureSize, int] = {"small": 160, "medium": 480, "large": 1280}

@@ -20,8 +20,8 @@ from sqlalchemy.orm import Session
 from tis.marketplace.columns import now
 from tis.marketplace.kit.picture_links import PictureSize
 from tis.marketplace.picture_files.folder_store import FolderStore
-from tis.marketplace.picture_files.picture_store import PictureStore
 from tis.marketplace.picture_files.picture_rendering import RenderedPicture
+from tis.marketplace.picture_files.picture_store import PictureStore
 from tis.marketplace.picture_files.s3_store import s3_store_of
 from tis.marketplace.tables import Picture, ProductPicture
 from tis.setting_types import SettingsError

@@ -44,7 +44,9 @@ def s3_store_of(url: str, environ: Mapping[str, str]) -> "S3Store":
     credentials_of(environ)  # who has none shall know it at the start
     bucket, prefix = parts.netloc, parts.path.strip("/")
     host, folder = (f"{bucket}.{place.netloc}", "") if addressing == "virtual" else (place.netloc, f"/{bucket}")
-    return S3Store(f"{place.scheme}://{host}", f"{folder}/{prefix}".rstrip("/"), region, lambda: credentials_of(environ))
+    return S3Store(
+        f"{place.scheme}://{host}", f"{folder}/{prefix}".rstrip("/"), region, lambda: credentials_of(environ)
+    )
 
 
 def credentials_of(environ: Mapping[str, str]) -> AwsCredentials:

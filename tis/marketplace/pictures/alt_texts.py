@@ -16,9 +16,9 @@ from tis.chat.structured_answer import ModelTask
 from tis.engine.prompt import Picture as SeenPicture
 from tis.errors import ServiceError
 from tis.marketplace.assistant.shopping_assistant import AssistantModel
+from tis.marketplace.kit.fields import AltText
 from tis.marketplace.kit.suspicious_texts import instruction_like
 from tis.marketplace.picture_files.picture_storage import PictureStorage
-from tis.marketplace.pictures.schemas import AltText
 from tis.marketplace.tables import ProductPicture
 
 OpenTransaction = Callable[[], AbstractContextManager[Session]]
@@ -103,7 +103,9 @@ class AltTextProposals:
 
 def _undescribed() -> Any:
     open_ones = ProductPicture.alt_status.is_(None), ProductPicture.alt_tries < _MAX_TRIES
-    return select(ProductPicture).where(*open_ones).order_by(ProductPicture.alt_tries, ProductPicture.created_at).limit(1)
+    return (
+        select(ProductPicture).where(*open_ones).order_by(ProductPicture.alt_tries, ProductPicture.created_at).limit(1)
+    )
 
 
 def _proposal(reply: str) -> str | None:

@@ -110,7 +110,10 @@ def delete(product_id: Id, picture_id: PictureId, context: ContextDep) -> JSONRe
 
 @router.get("/pictures/{picture_id}/{size}.webp", response_class=Response, responses=SERVED)
 async def serve(
-    picture_id: PictureId, size: PictureSize, context: ContextDep, if_none_match: Annotated[str, Header(max_length=2000)] = ""
+    picture_id: PictureId,
+    size: PictureSize,
+    context: ContextDep,
+    if_none_match: Annotated[str, Header(max_length=2000)] = "",
 ) -> Response:
     """Read a picture. What an address shows never changes, so caches may keep it for ever."""
     etag = f'"{picture_id[:32]}-{size}"'

@@ -6,15 +6,13 @@ from pydantic import Field
 
 from tis.bounds import MaxItems
 from tis.marketplace.kit.docs import Responses, responses
-from tis.marketplace.kit.fields import text_up_to
+from tis.marketplace.kit.fields import AltText
 from tis.marketplace.kit.picture_links import HASH_PATTERN, PictureView, picture_view
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.pictures.service import CHANGED_MEANWHILE, MAX_PICTURES, NO_PICTURE
 from tis.marketplace.tables import Picture, ProductPicture
 
-MAX_ALT_CHARS = 300
 _MAX_URL_CHARS = 8192
-AltText = text_up_to(MAX_ALT_CHARS)
 PictureHash = Annotated[str, Field(pattern=f"^{HASH_PATTERN}$")]
 AltStatus = Literal["proposed", "confirmed"]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.picture_links import picture_view
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.picture_files.picture_storage import lock_picture
 from tis.marketplace.policy import require_supplier
@@ -28,7 +30,9 @@ class NewPicture:
     alt: str | None = None
 
 
-def pictures_for_member(session: Session, principal: Principal, product_id: int) -> list[tuple[ProductPicture, Picture]]:
+def pictures_for_member(
+    session: Session, principal: Principal, product_id: int
+) -> list[tuple[ProductPicture, Picture]]:
     """With what a model has proposed, which nobody else sees."""
     require_supplier(principal, find_product(session, principal, product_id).supplier_id)
     return _rows(session, product_id)
@@ -122,6 +126,27 @@ def describe_picture(
     # An empty text is confirmed, too: no model is asked again.
     link.alt, link.alt_status = text, "confirmed"
     audit.note(session, principal, "picture.describe", "product", product.id, alt=[*before, text])
+
+
+def exported_pictures(session: Session, supplier_id: int, limit: int) -> list[dict[str, Any]]:
+    """Of all products of a supplier, deleted ones, too."""
+    rows = session.execute(
+        select(ProductPicture, Picture)
+        .join(Product, Product.id == ProductPicture.product_id)
+        .join(Picture, Picture.hash == ProductPicture.hash)
+        .where(Product.supplier_id == supplier_id)
+        .order_by(ProductPicture.product_id, ProductPicture.position)
+        .limit(limit)
+    )
+    return [
+        {
+            "product_id": link.product_id,
+            "alt_status": link.alt_status,
+            "created_at": link.created_at,
+            **picture_view(link.hash, picture.width, picture.height, link.alt).model_dump(),
+        }
+        for link, picture in rows
+    ]
 
 
 def erase_pictures(session: Session, supplier_id: int) -> None:

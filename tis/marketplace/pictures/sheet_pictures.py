@@ -1,7 +1,7 @@
 """Pictures that a sheet names by their URLs. They are fetched after its rows are imported, in the background.
 
-The transaction that imports a row queues its URLs (`PictureFetch`), so a kill loses none. A fetch is taken by moving its
-time ahead, as no transaction may be open while a server far away is waited for.
+The transaction that imports a row queues its URLs (`PictureFetch`), so a kill loses none. A fetch is taken by moving
+its time ahead, as no transaction may be open while a server far away is waited for.
 """
 
 import hashlib

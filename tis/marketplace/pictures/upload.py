@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect
 from tis.errors import BadRequest, TooLarge, Unprocessable
 from tis.http.multipart import read_form
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.fields import Id
-from tis.marketplace.pictures.schemas import MAX_ALT_CHARS, URL_BODY, AltText, PictureUrl
+from tis.marketplace.kit.fields import MAX_ALT_CHARS, AltText, Id
+from tis.marketplace.pictures.schemas import URL_BODY, PictureUrl
 from tis.marketplace.pictures.service import pictures_for_member
 from tis.media.limits import in_mib
 

@@ -49,9 +49,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_product_pictures_hash"), "product_pictures", ["hash"])
     op.create_index("ix_product_pictures_product_id_position", "product_pictures", ["product_id", "position"])
     undescribed = ["alt_tries", "created_at"]
-    op.create_index(
-        "ix_product_pictures_undescribed", "product_pictures", undescribed, **_where("alt_status IS NULL")
-    )
+    op.create_index("ix_product_pictures_undescribed", "product_pictures", undescribed, **_where("alt_status IS NULL"))
     op.create_table(
         "picture_fetches",
         sa.Column("id", BigId, nullable=False),
