@@ -170,12 +170,13 @@ def create_app(
     kill: Callable[[], None] | None = None,
     make_engine: Callable[..., LocalEngine] = LocalEngine,
     tracer: Tracer | None = None,
+    media: MediaLoader | None = None,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store, limits, readers of cards, model of the assistant and tracer in place of those of
-    the settings, and an `end_process` that does not. `kill` is what the button of the demo does.
+    Tests pass their own `load`, store, limits, loader of media, readers of cards, model of the assistant and tracer in
+    place of those of the settings, and an `end_process` that does not. `kill` is what the button of the demo does.
     """
     configure_logs(settings.log_level, form=settings.log_format)
     tracer = tracer or tracer_of(settings)
@@ -191,7 +192,7 @@ def create_app(
             None if load else fetcher_of(settings),
         ),
     )
-    media = MediaLoader(media_limits_of(settings))
+    media = media or MediaLoader(media_limits_of(settings))
     running_files = RunningFiles()
     mcp = McpClient(mcp_limits_of(settings))
     _require_usable_url(settings.database_url.get_secret_value())

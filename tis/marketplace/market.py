@@ -32,7 +32,6 @@ from tis.marketplace.picture_files.picture_input import PictureInput
 from tis.marketplace.picture_files.picture_storage import MAX_REMOVED_AT_ONCE, PictureStorage, open_picture_store
 from tis.marketplace.pictures.alt_texts import AltTextModel, AltTextProposals
 from tis.marketplace.pictures.background_job import BackgroundJob
-from tis.marketplace.pictures.sheet_pictures import PictureFetcher
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
@@ -41,6 +40,7 @@ from tis.marketplace.search.meaning.text_models import TextModels
 from tis.marketplace.search.meaning.vector_renewal import VectorRenewal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.jobs import ImportWorker, end_row_of_import
+from tis.marketplace.sheets.sheet_pictures import PictureFetcher
 from tis.marketplace.sheets.slots import SheetSlots
 from tis.marketplace.stock.sweeper import Sweeper
 from tis.marketplace.taxonomy.shipped_words import load_words, words_are_loaded

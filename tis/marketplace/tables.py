@@ -448,7 +448,7 @@ class SheetBatch(Table):
     rows: Mapped[list[Any]] = mapped_column(Json)
 
 
-class Picture(Table):
+class StoredPicture(Table):
     """What the store of pictures has under a hash. Written before its files, and deleted after them.
 
     So every file has a row, whenever a server is killed.

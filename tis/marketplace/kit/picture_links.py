@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from tis.marketplace.tables import Picture, ProductPicture
+from tis.marketplace.tables import ProductPicture, StoredPicture
 
 PictureSize = Literal["small", "medium", "large"]
 PICTURE_SIZES: tuple[PictureSize, ...] = get_args(PictureSize)
@@ -51,8 +51,8 @@ def picture_view(picture_id: str, width: int, height: int, alt: str | None) -> P
 def pictures_of(session: Session, product_ids: Collection[int]) -> dict[int, Sequence[PictureView]]:
     """In the order of each product; an empty list for one without."""
     rows = session.execute(
-        select(ProductPicture, Picture.width, Picture.height)
-        .join(Picture, Picture.hash == ProductPicture.hash)
+        select(ProductPicture, StoredPicture.width, StoredPicture.height)
+        .join(StoredPicture, StoredPicture.hash == ProductPicture.hash)
         .where(ProductPicture.product_id.in_(product_ids))
         .order_by(ProductPicture.product_id, ProductPicture.position)
     )

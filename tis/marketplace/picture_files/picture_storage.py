@@ -23,7 +23,7 @@ from tis.marketplace.picture_files.folder_store import FolderStore
 from tis.marketplace.picture_files.picture_rendering import RenderedPicture
 from tis.marketplace.picture_files.picture_store import PictureStore
 from tis.marketplace.picture_files.s3_store import s3_store_of
-from tis.marketplace.tables import Picture, ProductPicture
+from tis.marketplace.tables import ProductPicture, StoredPicture
 from tis.setting_types import SettingsError
 
 _log = logging.getLogger("tis.marketplace")
@@ -72,7 +72,7 @@ class PictureStorage:
 
     def remove_all(self, session: Session) -> None:
         """The files of every row, before the tables are dropped."""
-        for picture_id in session.scalars(select(Picture.hash)):
+        for picture_id in session.scalars(select(StoredPicture.hash)):
             self._store.delete(picture_id)
 
     def close(self) -> None:
@@ -80,7 +80,12 @@ class PictureStorage:
 
     def _remove_one(self, session: Session) -> bool:
         """The files go while the row is locked: who keeps the same picture waits, and writes them again."""
-        old = select(Picture).where(Picture.unused_since < now() - self._grace).order_by(Picture.unused_since).limit(1)
+        old = (
+            select(StoredPicture)
+            .where(StoredPicture.unused_since < now() - self._grace)
+            .order_by(StoredPicture.unused_since)
+            .limit(1)
+        )
         picture = session.scalar(old.with_for_update(skip_locked=True))
         if picture is None:
             return False
@@ -95,19 +100,21 @@ class PictureStorage:
 
 def _claim(session: Session, picture: RenderedPicture) -> None:
     """From now on nobody removes it for the time of grace."""
-    row = Picture(hash=picture.hash, width=picture.width, height=picture.height, unused_since=now())
+    row = StoredPicture(hash=picture.hash, width=picture.width, height=picture.height, unused_since=now())
     try:
         with session.begin_nested():
             session.add(row)
     except IntegrityError:  # it is there; who is removing it has ended by now
         present = lock_picture(session, picture.hash)
         if present is None:  # removed by its last product meanwhile, before we had the lock
-            session.add(Picture(hash=picture.hash, width=picture.width, height=picture.height, unused_since=now()))
+            session.add(
+                StoredPicture(hash=picture.hash, width=picture.width, height=picture.height, unused_since=now())
+            )
         elif present.unused_since is not None:
             present.unused_since = now()
 
 
-def lock_picture(session: Session, picture_id: str) -> Picture | None:
+def lock_picture(session: Session, picture_id: str) -> StoredPicture | None:
     """After the lock of its product, and several in the order of their hashes."""
-    row = select(Picture).where(Picture.hash == picture_id).with_for_update()
+    row = select(StoredPicture).where(StoredPicture.hash == picture_id).with_for_update()
     return session.scalar(row.execution_options(populate_existing=True))

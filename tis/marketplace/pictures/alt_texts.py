@@ -4,18 +4,18 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from tis.admission.admission import Admission
+from tis.admission.ticket import Ticket
 from tis.cancellation import LoopCalls
-from tis.chat.structured_answer import ModelTask
+from tis.chat.structured_answer import ModelReply, ModelTask
 from tis.engine.prompt import Picture as SeenPicture
 from tis.errors import ServiceError
-from tis.marketplace.assistant.shopping_assistant import AssistantModel
 from tis.marketplace.kit.fields import AltText
 from tis.marketplace.kit.suspicious_texts import instruction_like
 from tis.marketplace.picture_files.picture_storage import PictureStorage
@@ -40,10 +40,20 @@ _SCHEMA = {
 _ALT: TypeAdapter[str] = TypeAdapter(AltText)
 
 
+class PictureModel(Protocol):
+    """A language model that sees. `app` passes the engine's, tests pass a small one of their own."""
+
+    async def ready_model(self) -> str | None:
+        """The id of a model that can answer now."""
+        ...
+
+    async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None: ...
+
+
 class AltTextModel:
     """A model that sees, for the thread of a job."""
 
-    def __init__(self, model: AssistantModel, admission: Admission, calls: LoopCalls) -> None:
+    def __init__(self, model: PictureModel, admission: Admission, calls: LoopCalls) -> None:
         self._model, self._admission, self._calls = model, admission, calls
 
     def is_ready(self) -> bool:

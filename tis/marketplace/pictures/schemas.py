@@ -10,7 +10,7 @@ from tis.marketplace.kit.fields import AltText
 from tis.marketplace.kit.picture_links import HASH_PATTERN, PictureView, picture_view
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.pictures.service import CHANGED_MEANWHILE, MAX_PICTURES, NO_PICTURE
-from tis.marketplace.tables import Picture, ProductPicture
+from tis.marketplace.tables import ProductPicture, StoredPicture
 
 _MAX_URL_CHARS = 8192
 PictureHash = Annotated[str, Field(pattern=f"^{HASH_PATTERN}$")]
@@ -76,6 +76,6 @@ class PictureText(StrictBody):
     model_config = {"json_schema_extra": {"example": {"alt": EXAMPLE["alt"]}}}
 
 
-def seller_picture(link: ProductPicture, picture: Picture) -> SellerPicture:
+def seller_picture(link: ProductPicture, picture: StoredPicture) -> SellerPicture:
     view = picture_view(link.hash, picture.width, picture.height, link.alt)
     return SellerPicture(**dict(view), alt_status=link.alt_status)

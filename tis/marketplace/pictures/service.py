@@ -15,7 +15,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.picture_files.picture_storage import lock_picture
 from tis.marketplace.policy import require_supplier
 from tis.marketplace.products.service import find_product, lock_product
-from tis.marketplace.tables import Picture, Product, ProductPicture
+from tis.marketplace.tables import Product, ProductPicture, StoredPicture
 
 MAX_PICTURES = 8
 _MAX_HASHES_AT_ONCE = 500
@@ -32,7 +32,7 @@ class NewPicture:
 
 def pictures_for_member(
     session: Session, principal: Principal, product_id: int
-) -> list[tuple[ProductPicture, Picture]]:
+) -> list[tuple[ProductPicture, StoredPicture]]:
     """With what a model has proposed, which nobody else sees."""
     require_supplier(principal, find_product(session, principal, product_id).supplier_id)
     return _rows(session, product_id)
@@ -47,7 +47,7 @@ def lock_own_product(session: Session, principal: Principal, product_id: int) ->
 
 def add_picture(
     session: Session, principal: Principal, product_id: int, new: NewPicture
-) -> tuple[ProductPicture, Picture]:
+) -> tuple[ProductPicture, StoredPicture]:
     """Behind the others. The same picture again changes nothing."""
     product = lock_own_product(session, principal, product_id)
     rows = _rows(session, product.id)
@@ -131,9 +131,9 @@ def describe_picture(
 def exported_pictures(session: Session, supplier_id: int, limit: int) -> list[dict[str, Any]]:
     """Of all products of a supplier, deleted ones, too."""
     rows = session.execute(
-        select(ProductPicture, Picture)
+        select(ProductPicture, StoredPicture)
         .join(Product, Product.id == ProductPicture.product_id)
-        .join(Picture, Picture.hash == ProductPicture.hash)
+        .join(StoredPicture, StoredPicture.hash == ProductPicture.hash)
         .where(Product.supplier_id == supplier_id)
         .order_by(ProductPicture.product_id, ProductPicture.position)
         .limit(limit)
@@ -157,10 +157,10 @@ def erase_pictures(session: Session, supplier_id: int) -> None:
     _release(session, hashes)
 
 
-def _rows(session: Session, product_id: int) -> list[tuple[ProductPicture, Picture]]:
+def _rows(session: Session, product_id: int) -> list[tuple[ProductPicture, StoredPicture]]:
     rows = session.execute(
-        select(ProductPicture, Picture)
-        .join(Picture, Picture.hash == ProductPicture.hash)
+        select(ProductPicture, StoredPicture)
+        .join(StoredPicture, StoredPicture.hash == ProductPicture.hash)
         .where(ProductPicture.product_id == product_id)
         .order_by(ProductPicture.position)
         .execution_options(populate_existing=True)
@@ -179,7 +179,7 @@ def _link(product_id: int, position: int, new: NewPicture) -> ProductPicture:
     )
 
 
-def _use(session: Session, picture_id: str) -> Picture:
+def _use(session: Session, picture_id: str) -> StoredPicture:
     picture = lock_picture(session, picture_id)
     if picture is None:  # nobody gave it to a product for the time of grace
         raise Conflict("This picture was removed meanwhile. Send it again.", retry_after=1)
@@ -191,6 +191,6 @@ def _release(session: Session, picture_ids: Collection[str]) -> None:
     """After their links are deleted. Of those that another product has, `PictureStorage` finds that out."""
     ordered = sorted(picture_ids)
     for start in range(0, len(ordered), _MAX_HASHES_AT_ONCE):
-        some = Picture.hash.in_(ordered[start : start + _MAX_HASHES_AT_ONCE])
-        session.execute(select(Picture.hash).where(some).order_by(Picture.hash).with_for_update())
-        session.execute(update(Picture).where(some).values(unused_since=now()))
+        some = StoredPicture.hash.in_(ordered[start : start + _MAX_HASHES_AT_ONCE])
+        session.execute(select(StoredPicture.hash).where(some).order_by(StoredPicture.hash).with_for_update())
+        session.execute(update(StoredPicture).where(some).values(unused_since=now()))

@@ -17,12 +17,12 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_new_suppliers
 from tis.marketplace.seed.drawings import draw_product
 from tis.marketplace.tables import (
-    Picture,
     PriceChange,
     Product,
     ProductPicture,
     Review,
     StockMovement,
+    StoredPicture,
     Supplier,
     User,
 )
@@ -69,7 +69,7 @@ def _read_sample() -> dict[str, Any]:
 
 def _add_pictures(session: Session, products: list[Product], drawings: Mapping[str, str]) -> None:
     for product in products:
-        if picture := session.get(Picture, drawings.get(product.sku or "")):
+        if picture := session.get(StoredPicture, drawings.get(product.sku or "")):
             picture.unused_since = None
             shown = {"alt": f"Gambar contoh: {product.name}", "alt_status": "confirmed"}
             session.add(ProductPicture(product_id=product.id, hash=picture.hash, position=0, **shown))

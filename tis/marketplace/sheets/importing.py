@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.pictures.sheet_pictures import SheetPictures, are_same_pictures, sources_of
 from tis.marketplace.products.service import lock_supplier_shared, require_room_for_products, supplier_for_member
 from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.columns import ColumnMapping
 from tis.marketplace.sheets.rows import RowProblem, Sheet, SheetRow
+from tis.marketplace.sheets.sheet_pictures import SheetPictures, are_same_pictures, sources_of
 from tis.marketplace.tables import Product, Supplier
 
 _REQUIRED = ("name", "price", "category")

@@ -17,11 +17,11 @@ from tis.database.errors import DatabaseUnavailable
 from tis.errors import Conflict, NotFound, QueueFull, ServiceError
 from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.pictures.sheet_pictures import has_fetches, queue_pictures
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.importing import MAX_REPORTED_PROBLEMS, SheetPlan, import_sheet
 from tis.marketplace.sheets.rows import RowProblem, Sheet, SheetRow
+from tis.marketplace.sheets.sheet_pictures import has_fetches, queue_pictures
 from tis.marketplace.tables import PictureFetch, SheetBatch, SheetImport
 from tis.observability.logs import log_exception
 
