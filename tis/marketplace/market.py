@@ -66,9 +66,9 @@ def migrate(database: Database) -> None:
 
 
 def default_pictures_url(database: Database) -> str:
-    """A folder beside the file of SQLite, whose name it has; else `pictures` in the current one."""
+    """A folder beside the file of SQLite, with its name; else `pictures` in the current one."""
     path = database.sqlite_path
-    return (Path(f"{path}.pictures") if path else Path("pictures")).absolute().as_uri()
+    return (path.with_name(f"{path.stem}-pictures") if path else Path("pictures")).absolute().as_uri()
 
 
 @dataclass(frozen=True)

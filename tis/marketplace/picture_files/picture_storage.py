@@ -100,16 +100,14 @@ class PictureStorage:
 
 def _claim(session: Session, picture: RenderedPicture) -> None:
     """From now on nobody removes it for the time of grace."""
-    row = StoredPicture(hash=picture.hash, width=picture.width, height=picture.height, unused_since=now())
+    columns = {"hash": picture.hash, "width": picture.width, "height": picture.height, "unused_since": now()}
     try:
         with session.begin_nested():
-            session.add(row)
-    except IntegrityError:  # it is there; who is removing it has ended by now
+            session.add(StoredPicture(**columns))
+    except IntegrityError:  # it is there, or was until now: whoever removed it has ended
         present = lock_picture(session, picture.hash)
-        if present is None:  # removed by its last product meanwhile, before we had the lock
-            session.add(
-                StoredPicture(hash=picture.hash, width=picture.width, height=picture.height, unused_since=now())
-            )
+        if present is None:
+            session.add(StoredPicture(**columns))
         elif present.unused_since is not None:
             present.unused_since = now()
 
