@@ -93,7 +93,8 @@ class MarketplaceSettings(BaseModel):
         min_length=1,
         max_length=1000,
         description="where pictures of products lie: file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME "
-        "with credentials as AWS programs take them; empty: the folder NAME-pictures beside the SQLite file NAME.db, else ./pictures",
+        "with credentials as AWS programs take them; empty: the folder NAME-pictures beside the SQLite file NAME.db, "
+        "else ./pictures",
     )
     picture_alt_model: str = Field(
         "auto",

@@ -121,7 +121,7 @@ class ImportWorker:
         max_products: int | None = None,  # of a supplier
         interval_seconds: float = 3.0,
         *,
-        public_url: str,
+        public_url: str = "",
     ) -> None:
         self._reading = reading
         self._writing = writing

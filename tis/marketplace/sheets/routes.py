@@ -246,6 +246,6 @@ def _sheet_rows(
     rows = []
     for product in products:
         row = {name: getattr(product, COLUMN_OF_FIELD.get(name, name)) for name in COLUMNS if name != "pictures"}
-        urls = (f"{public_url.rstrip('/')}{one.urls.large}" for one in pictures[product.id])
-        rows.append({**row, "pictures": " ".join(urls)})
+        urls = [f"{public_url.rstrip('/')}{one.urls.large}" for one in pictures[product.id]]
+        rows.append({**row, "pictures": urls})
     return rows, products[-1].id if products else None
