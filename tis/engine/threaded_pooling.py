@@ -2,12 +2,14 @@
 longer than they say.
 """
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from tis.cancellation import LoopCalls
 from tis.engine.engine import Engine
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions
+from tis.engine.prompt import ChatPrompt, Picture
 from tis.errors import BadRequest
 
 TextPurpose = Literal["query", "document"]
@@ -30,6 +32,17 @@ class ThreadedPooling:
         """
         made = self._calls.wait(self._embed(texts, purpose), timeout_seconds)
         return f"{self._embedding_id}@{made.revision}", made.vectors
+
+    def sees(self, timeout_seconds: float) -> bool:
+        """Whether the model makes vectors of pictures, too."""
+        return "image" in self._calls.wait(self._engine.describe(self._embedding_id), timeout_seconds).media
+
+    def picture_vector(self, pixels: Any, data: bytes, timeout_seconds: float) -> tuple[str, Any]:
+        """As `vectors`. `data` is the file of the pixels, for a model that another engine serves."""
+        picture = Picture(pixels, hashlib.sha256(data).hexdigest(), data=data)
+        prompt = ChatPrompt([{"role": "user", "content": [{"type": "image", "image": picture}]}])
+        made = self._calls.wait(self._engine.embed(self._embedding_id, [prompt], EmbeddingOptions()), timeout_seconds)
+        return f"{self._embedding_id}@{made.revision}", made.vectors[0]
 
     def scores(self, query: str, texts: Sequence[str], timeout_seconds: float) -> Sequence[float]:
         assert self._rerank_id

@@ -28,7 +28,7 @@ PUBLIC_URL = "https://shop.example"
 
 
 @dataclass(frozen=True)
-class Place:
+class SheetPlace:
     """A server, and the web that it sees."""
 
     client: httpx2.Client
@@ -63,7 +63,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(database_url: str) -> Iterator[Place]:
+def place(database_url: str) -> Iterator[SheetPlace]:
     settings = settings_with(
         database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="open", public_url=PUBLIC_URL
     )
@@ -75,14 +75,14 @@ def place(database_url: str) -> Iterator[Place]:
         loader = MediaLoader(MediaLimits(), **web.doubles)
         with served(settings, media=loader) as running, httpx2.Client(base_url=running.url, timeout=60) as client:
             market: Market = running.app.state.marketplace.market
-            yield Place(client, web, market, Shop(market))
+            yield SheetPlace(client, web, market, Shop(market))
 
 
 def url(number: int) -> str:
     return f"http://cdn.example/{number}.jpg"
 
 
-def test_a_small_sheet_imports_its_rows_at_once_and_its_pictures_then(place: Place) -> None:
+def test_a_small_sheet_imports_its_rows_at_once_and_its_pictures_then(place: SheetPlace) -> None:
     supplier = place.shop.supplier()
     sheet = f"{HEADER}A,Laptop,1000,1,laptop,{url(0)} {url(1)}\nB,Mouse,1000,1,mouse,\nC,Tas,1000,1,bag,{url(0)}\n"
     begun = place.send(supplier, sheet).json()
@@ -96,7 +96,7 @@ def test_a_small_sheet_imports_its_rows_at_once_and_its_pictures_then(place: Pla
     assert [len(found[sku]) for sku in "ABC"] == [2, 0, 1] and found["A"][0] == found["C"][0]
 
 
-def test_an_export_names_the_pictures_and_is_imported_again_without_a_change(place: Place) -> None:
+def test_an_export_names_the_pictures_and_is_imported_again_without_a_change(place: SheetPlace) -> None:
     supplier = place.shop.supplier()
     place.imported(supplier, f"{HEADER}A,Laptop,1000,1,laptop,{url(0)} {url(1)}\nB,Mouse,1000,1,mouse,\n")
     before, heard = place.pictures(supplier), len(place.web.heard)
@@ -111,7 +111,7 @@ def test_an_export_names_the_pictures_and_is_imported_again_without_a_change(pla
     assert place.pictures(supplier) == before and len(place.web.heard) == heard
 
 
-def test_an_order_a_removal_and_a_blank_cell_of_a_sheet_are_followed(place: Place) -> None:
+def test_an_order_a_removal_and_a_blank_cell_of_a_sheet_are_followed(place: SheetPlace) -> None:
     supplier = place.shop.supplier()
     place.imported(supplier, f"{HEADER}A,Laptop,1000,1,laptop,{url(0)} {url(1)} {url(2)}\n")
     [first, second, third] = place.pictures(supplier)["A"]
@@ -130,7 +130,7 @@ def test_an_order_a_removal_and_a_blank_cell_of_a_sheet_are_followed(place: Plac
     assert place.pictures(supplier)["A"] == []
 
 
-def test_each_picture_that_is_not_to_be_had_is_an_error_of_its_row(place: Place) -> None:
+def test_each_picture_that_is_not_to_be_had_is_an_error_of_its_row(place: SheetPlace) -> None:
     supplier = place.shop.supplier()
     place.imported(supplier, f"{HEADER}A,Laptop,1000,1,laptop,{url(0)}\n")
     before = place.pictures(supplier)["A"]
@@ -165,20 +165,20 @@ def test_each_picture_that_is_not_to_be_had_is_an_error_of_its_row(place: Place)
         (" ".join(["http://cdn.example/a.jpg"] * 9), "must have at most 8 URLs"),
     ],
 )
-def test_a_cell_that_is_no_list_of_urls_is_refused_at_once(place: Place, cell: str, message: str) -> None:
+def test_a_cell_that_is_no_list_of_urls_is_refused_at_once(place: SheetPlace, cell: str, message: str) -> None:
     supplier = place.shop.supplier()
     answer = place.send(supplier, f"{HEADER}A,Laptop,1000,1,laptop,{cell}\n")
     assert answer.status_code == 422 and answer.json()["errors"][0]["field"] == "pictures"
     assert message in answer.json()["errors"][0]["message"] and place.pictures(supplier) == {}
 
 
-def test_a_dry_run_fetches_nothing(place: Place) -> None:
+def test_a_dry_run_fetches_nothing(place: SheetPlace) -> None:
     supplier, heard = place.shop.supplier(), len(place.web.heard)
     answer = place.send(supplier, f"{HEADER}A,Laptop,1000,1,laptop,{url(0)}\n", dry_run=1)
     assert answer.status_code == 200 and answer.json()["created"] == 1 and len(place.web.heard) == heard
 
 
-def test_a_fetch_that_a_killed_server_has_taken_is_done_by_another_when_its_time_is_over(place: Place) -> None:
+def test_a_fetch_that_a_killed_server_has_taken_is_done_by_another_when_its_time_is_over(place: SheetPlace) -> None:
     product = place.shop.product(sku="KILLED")
     with place.market.writing() as session:
         job = SheetImport(
@@ -203,7 +203,7 @@ def test_a_fetch_that_a_killed_server_has_taken_is_done_by_another_when_its_time
     assert problems == [] and len(place.client.get(f"/api/products/{product}").json()["pictures"]) == 1
 
 
-def test_a_picture_by_url_is_fetched_for_one_product(place: Place) -> None:
+def test_a_picture_by_url_is_fetched_for_one_product(place: SheetPlace) -> None:
     product = new_product(place.client, place.shop.supplier())["id"]
     path = f"/api/products/{product}/pictures"
     made = place.client.post(path, json={"url": url(4), "alt": "Laptop"})
@@ -217,7 +217,7 @@ def test_a_picture_by_url_is_fetched_for_one_product(place: Place) -> None:
         )
 
 
-def test_names_of_the_column_in_indonesian_are_read(place: Place) -> None:
+def test_names_of_the_column_in_indonesian_are_read(place: SheetPlace) -> None:
     supplier = place.shop.supplier()
     ended = place.imported(supplier, f"sku;nama;harga;kategori;foto\nA;Laptop;1000;laptop;{url(5)}\n")
     assert ended["errors"] == [] and len(place.pictures(supplier)["A"]) == 1

@@ -13,6 +13,7 @@ from tis.marketplace.tables import ProductPicture, StoredPicture
 
 PictureSize = Literal["small", "medium", "large"]
 PICTURE_SIZES: tuple[PictureSize, ...] = get_args(PictureSize)
+NO_PICTURE = "Picture not found"
 HASH_PATTERN = "[0-9a-f]{64}"
 _OWN_PATH = re.compile(rf"/api/pictures/({HASH_PATTERN})/(?:{'|'.join(PICTURE_SIZES)})\.webp")
 

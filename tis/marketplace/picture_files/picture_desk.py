@@ -1,16 +1,18 @@
 """What routes do with pictures: decode, render, keep and read, each on the threads that suit it."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from tis.admission.ticket import Ticket
-from tis.errors import Unavailable
-from tis.marketplace.kit.picture_links import PictureSize
+from tis.errors import NotFound, Unavailable
+from tis.marketplace.kit.picture_links import HASH_PATTERN, NO_PICTURE, PictureSize, hash_in_url
 from tis.marketplace.picture_files.picture_input import PictureInput
 from tis.marketplace.picture_files.picture_rendering import RenderedPicture, render_picture
 from tis.marketplace.picture_files.picture_storage import PictureStorage
+from tis.media.media_types import LoadedImage
 
 T = TypeVar("T")
 _MAX_RENDERING = 2  # each takes a core
@@ -35,10 +37,20 @@ class PictureDesk:
     async def rendered(self, picture: bytes | str, ticket: Ticket) -> RenderedPicture:
         """Of a file, or of what a URL names."""
         if isinstance(picture, str):
-            pixels = await self.source.from_url(picture, ticket)
+            image = await self.source.from_url(picture, ticket)
         else:
-            pixels = await self.source.from_file(picture, ticket)
-        return await self.in_thread(lambda: render_picture(pixels))
+            image = await self.source.from_file(picture, ticket)
+        return await self.in_thread(lambda: render_picture(image.pixels))
+
+    async def seen(self, image: str, public_url: str, ticket: Ticket) -> LoadedImage:
+        """A picture of this server by its id or address, or what another URL names. Raises NotFound."""
+        picture_id = image if re.fullmatch(HASH_PATTERN, image) else hash_in_url(image, public_url)
+        if picture_id is None:
+            return await self.source.from_url(image, ticket)
+        data = await self.read(picture_id, "medium")
+        if data is None:
+            raise NotFound(NO_PICTURE)
+        return await self.source.from_file(data, ticket)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """What computes, or writes into the store."""

@@ -1,4 +1,4 @@
-"""`PictureInput` turns files and URLs of sellers into pixels, by `tis/media`: its limits, its rules of addresses."""
+"""`PictureInput` decodes files and URLs of clients, by `tis/media`: its limits, its rules of addresses."""
 
 from typing import TYPE_CHECKING
 
@@ -24,15 +24,15 @@ class PictureInput:
         self.max_bytes = media.limits.max_item_bytes
         self._media, self._admission, self._calls = media, admission, calls
 
-    async def from_file(self, data: bytes, ticket: Ticket) -> "Pixels":
+    async def from_file(self, data: bytes, ticket: Ticket) -> LoadedImage:
         """Whatever its name and type say, it is what its bytes are."""
-        return _pixels(await self._media.decode_all(["image"], [data], ticket))
+        return _image(await self._media.decode_all(["image"], [data], ticket))
 
-    async def from_url(self, url: str, ticket: Ticket) -> "Pixels":
+    async def from_url(self, url: str, ticket: Ticket) -> LoadedImage:
         """No paths and no data URIs: those of `MEDIA_LOCAL_ROOTS` are for requests of `/v1`."""
         if not is_http_url(url):
             raise malformed_url("image")
-        return _pixels(await self._media.load([MediaSource("image", url, "url")], ticket))
+        return _image(await self._media.load([MediaSource("image", url, "url")], ticket))
 
     def fetched(self, url: str) -> "Pixels":
         """For threads: blocks until it is decoded."""
@@ -41,12 +41,12 @@ class PictureInput:
     async def _fetch(self, url: str) -> "Pixels":
         ticket = self._admission.ticket(_OWNER)
         try:
-            return await self.from_url(url, ticket)
+            return (await self.from_url(url, ticket)).pixels
         finally:
             ticket.end_request()
 
 
-def _pixels(loaded: list[LoadedMedium]) -> "Pixels":
+def _image(loaded: list[LoadedMedium]) -> LoadedImage:
     [image] = loaded
     assert isinstance(image, LoadedImage)
-    return image.pixels
+    return image

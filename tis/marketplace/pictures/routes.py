@@ -11,7 +11,7 @@ from tis.errors import NotFound, Unprocessable
 from tis.http.admission import ticket_of
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.fields import Id
-from tis.marketplace.kit.picture_links import HASH_PATTERN, PictureSize
+from tis.marketplace.kit.picture_links import HASH_PATTERN, NO_PICTURE, PictureSize
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import JSONText, json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
@@ -29,7 +29,6 @@ from tis.marketplace.pictures.schemas import (
     seller_picture,
 )
 from tis.marketplace.pictures.service import (
-    NO_PICTURE,
     NewPicture,
     add_picture,
     describe_picture,

@@ -7,9 +7,9 @@ from pydantic import Field
 from tis.bounds import MaxItems
 from tis.marketplace.kit.docs import Responses, responses
 from tis.marketplace.kit.fields import AltText
-from tis.marketplace.kit.picture_links import HASH_PATTERN, PictureView, picture_view
+from tis.marketplace.kit.picture_links import HASH_PATTERN, NO_PICTURE, PictureView, picture_view
 from tis.marketplace.kit.unknown_fields import StrictBody
-from tis.marketplace.pictures.service import CHANGED_MEANWHILE, MAX_PICTURES, NO_PICTURE
+from tis.marketplace.pictures.service import CHANGED_MEANWHILE, MAX_PICTURES
 from tis.marketplace.tables import ProductPicture, StoredPicture
 
 _MAX_URL_CHARS = 8192

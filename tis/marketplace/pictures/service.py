@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
-from tis.marketplace.kit.picture_links import picture_view
+from tis.marketplace.kit.picture_links import NO_PICTURE, picture_view
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.picture_files.picture_storage import lock_picture
 from tis.marketplace.policy import require_supplier
@@ -19,7 +19,6 @@ from tis.marketplace.tables import Product, ProductPicture, StoredPicture
 
 MAX_PICTURES = 8
 _MAX_HASHES_AT_ONCE = 500
-NO_PICTURE = "Picture not found"
 CHANGED_MEANWHILE = "The pictures of this product are not these any more: read them again."
 
 
