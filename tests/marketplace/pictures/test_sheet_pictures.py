@@ -219,7 +219,7 @@ def test_a_picture_by_url_is_fetched_for_one_product(place: SheetPlace) -> None:
 
 def test_names_of_the_column_in_indonesian_are_read(place: SheetPlace) -> None:
     supplier = place.shop.supplier()
-    ended = place.imported(supplier, f"sku;nama;harga;kategori;foto\nA;Laptop;1000;laptop;{url(5)}\n")
+    ended = place.imported(supplier, f"sku;nama;harga;stok;kategori;foto\nA;Laptop;1000;1;laptop;{url(5)}\n")
     assert ended["errors"] == [] and len(place.pictures(supplier)["A"]) == 1
     with place.market.reading() as session:
         assert session.scalars(select(Product.sku).where(Product.supplier_id == supplier)).all() == ["A"]

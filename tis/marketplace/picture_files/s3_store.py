@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from tis.marketplace.kit.picture_links import PICTURE_SIZES, PictureSize
 from tis.marketplace.picture_files.aws_signature import AwsCredentials, quoted_path, signed_headers
@@ -42,7 +42,7 @@ def s3_store_of(url: str, environ: Mapping[str, str]) -> "S3Store":
     if addressing not in ("path", "virtual"):
         raise SettingsError("PICTURES_URL: addressing must be path or virtual")
     credentials_of(environ)  # who has none shall know it at the start
-    bucket, prefix = parts.netloc, parts.path.strip("/")
+    bucket, prefix = parts.netloc, unquote(parts.path).strip("/")
     host, folder = (f"{bucket}.{place.netloc}", "") if addressing == "virtual" else (place.netloc, f"/{bucket}")
     return S3Store(
         f"{place.scheme}://{host}", f"{folder}/{prefix}".rstrip("/"), region, lambda: credentials_of(environ)

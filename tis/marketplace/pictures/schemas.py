@@ -42,7 +42,10 @@ DESCRIBED: Responses = responses(
 )
 DELETED: Responses = responses([PROPOSED], _ABSENT)
 SERVED: Responses = {
-    200: {"description": "The picture", "content": {"image/webp": {"schema": {"type": "string", "format": "binary"}}}},
+    200: {
+        "description": "The picture",
+        "content": {"image/webp": {"schema": {"type": "string", "format": "binary"}, "example": "RIFF....WEBP"}},
+    },
     304: {"description": "The client has it"},
     404: {"description": NO_PICTURE, "content": {"application/json": {"example": {"detail": NO_PICTURE}}}},
 }
