@@ -17,6 +17,7 @@ from sqlalchemy import exists, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from tis.errors import Conflict
 from tis.marketplace.columns import now
 from tis.marketplace.kit.picture_links import PictureSize
 from tis.marketplace.picture_files.folder_store import FolderStore
@@ -100,16 +101,19 @@ class PictureStorage:
 
 def _claim(session: Session, picture: RenderedPicture) -> None:
     """From now on nobody removes it for the time of grace."""
-    columns = {"hash": picture.hash, "width": picture.width, "height": picture.height, "unused_since": now()}
-    try:
-        with session.begin_nested():
-            session.add(StoredPicture(**columns))
-    except IntegrityError:  # it is there, or was until now: whoever removed it has ended
-        present = lock_picture(session, picture.hash)
-        if present is None:
-            session.add(StoredPicture(**columns))
-        elif present.unused_since is not None:
-            present.unused_since = now()
+    present = lock_picture(session, picture.hash)
+    if present is None:
+        try:
+            with session.begin_nested():
+                columns = {"hash": picture.hash, "width": picture.width, "height": picture.height}
+                session.add(StoredPicture(**columns, unused_since=now()))
+            return
+        except IntegrityError:  # another upload of the same picture was first
+            present = lock_picture(session, picture.hash)
+    if present is None:
+        raise Conflict("This picture was removed at this moment. Send it again.", retry_after=1)
+    if present.unused_since is not None:
+        present.unused_since = now()
 
 
 def lock_picture(session: Session, picture_id: str) -> StoredPicture | None:
