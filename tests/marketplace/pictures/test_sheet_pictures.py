@@ -162,7 +162,7 @@ def test_each_picture_that_is_not_to_be_had_is_an_error_of_its_row(place: SheetP
         ("photo.jpg", "must be http(s) URLs"),
         ("file:///etc/passwd", "must be http(s) URLs"),
         ("http://user:secret@cdn.example/a.jpg", "must be http(s) URLs"),
-        (" ".join(["http://cdn.example/a.jpg"] * 9), "must have at most 8 URLs"),
+        (" ".join(f"http://cdn.example/{number}.jpg" for number in range(9)), "must have at most 8 URLs"),
     ],
 )
 def test_a_cell_that_is_no_list_of_urls_is_refused_at_once(place: SheetPlace, cell: str, message: str) -> None:

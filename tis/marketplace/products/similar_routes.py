@@ -1,5 +1,6 @@
 """Products that are like what a picture shows."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -21,7 +22,7 @@ from tis.marketplace.products.schemas import PRODUCT, ProductView
 from tis.marketplace.products.search_routes import hit_view
 from tis.marketplace.rates import limited
 from tis.marketplace.search.meaning.meaning_search import NO_SIGHT
-from tis.marketplace.search.query import SearchHit
+from tis.marketplace.search.query import MAX_LOOKED_UP, SearchHit
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _VIEWS: TypeAdapter[Any] = TypeAdapter(list[ProductView])
@@ -63,12 +64,12 @@ async def similar_products(
         raise NotImplementedHere(NO_SIGHT)
     await in_thread(meaning.require_sight)
     seen = await market.pictures.seen(image, market.rules.public_url, ticket_of(request))
-    ids = await in_thread(meaning.near_picture, seen.pixels, seen.data)
+    ids = await in_thread(meaning.near_picture, seen.pixels, seen.data, MAX_LOOKED_UP)
     hits = await in_thread(_sold, context, ids, origin)
     return JSONText(_VIEWS.dump_json([hit_view(hit, language) for hit in hits[:limit]]).decode())
 
 
-def _sold(context: RequestContext, ids: list[int], origin: Point | None) -> list[SearchHit]:
+def _sold(context: RequestContext, ids: Sequence[int], origin: Point | None) -> list[SearchHit]:
     """Those that can be bought, in this order."""
     with context.reading() as (session, _):
         hits = context.market.search.lookup(session, ids, origin)

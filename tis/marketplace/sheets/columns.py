@@ -125,7 +125,7 @@ def _price(cell: str) -> int:
 
 def _pictures(cell: str) -> list[str]:
     """URLs, with spaces or line breaks between them."""
-    urls = cell.split()
+    urls = list(dict.fromkeys(cell.split()))
     if len(urls) > MAX_PICTURES:
         raise ValueError(f"must have at most {MAX_PICTURES} URLs")
     for url in urls:

@@ -77,7 +77,7 @@ class MeaningSearch:
         if not self._models.sees(_PICTURE_SECONDS):
             raise NotImplementedHere(NO_SIGHT)
 
-    def near_picture(self, pixels: Any, data: bytes) -> Sequence[int]:
+    def near_picture(self, pixels: Any, data: bytes, count: int) -> Sequence[int]:
         """Products whose words say what the picture shows, nearest first. Nobody may have seen these ids yet."""
         if not self._places.acquire(blocking=False):
             raise Unavailable("Too many searches wait for the model. Retry shortly.", retry_after=2)
@@ -85,7 +85,7 @@ class MeaningSearch:
             model, vector = self._models.picture_vector(pixels, data, _PICTURE_SECONDS)
         finally:
             self._places.release()
-        return [one.product_id for one in self._nearest(model, vector, _NEAREST[0], min_similarity=-1.0)]
+        return [one.product_id for one in self._nearest(model, vector, count, min_similarity=-1.0)]
 
     def _fused(self, query: ProductQuery, text: str) -> Sequence[int]:
         ends = time.monotonic() + self._limits.timeout_seconds
