@@ -85,6 +85,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     PERSIST_SESSIONS=1 \
     SESSIONS_DB_PATH=/data/sessions.db \
     DATABASE_URL=sqlite:////data/marketplace.db \
+    PICTURES_URL=file:///data/pictures \
     MARKETPLACE_AUTH=required
 WORKDIR /app
 # By number, so that Kubernetes can see that it is not root.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tis.cancellation import LoopCalls
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.loading import LoadOptions
@@ -19,14 +20,15 @@ def pooling_of(embedding: Path, reranker: Path | None = None) -> Iterator[Thread
     if reranker:
         entries.append(CatalogueEntry("reranker", str(reranker), "rerank"))
     engine = LocalEngine(entries, lambda entry, report: load_pooling(entry, LoadOptions(), report), EngineLimits())
-    models = ThreadedPooling(engine, "embedding", "reranker" if reranker else None)
+    calls = LoopCalls()
+    models = ThreadedPooling(engine, calls, "embedding", "reranker" if reranker else None)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="engine", daemon=True)
     thread.start()
 
     async def open_all() -> None:
         await engine.open(eager=True)
-        models.open()
+        calls.open()
 
     asyncio.run_coroutine_threadsafe(open_all(), loop).result()
     try:

@@ -31,6 +31,7 @@ _TITLES = {
     "MCP": "MCP server",
     "status": "Status and metrics",
     "products": "Marketplace: products",
+    "pictures": "Marketplace: pictures",
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
     "categories": "Marketplace: categories and synonyms",

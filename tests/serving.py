@@ -50,10 +50,16 @@ def settings_with(**values: object) -> Settings:
             "log_level": "warning",
             "drain_seconds": 0.2,
             "database_url": _database_of_its_own(),
+            "pictures_url": pictures_url(),
             **dict.fromkeys(RateSettings.model_fields, 0),
             **values,
         }
     )
+
+
+def pictures_url() -> str:
+    """Of servers in threads, whatever their database."""
+    return (Path(_databases().name) / "pictures").as_uri()
 
 
 def _database_of_its_own() -> str:
@@ -130,7 +136,13 @@ def server_process(*command: str, **variables: str) -> Iterator[Process]:
     popen = subprocess.Popen(
         arguments,
         cwd=REPOSITORY,
-        env={**bare_environment(), "MODEL_REPO_ID": "echo", "DATABASE_URL": _database_of_its_own(), **variables},
+        env={
+            **bare_environment(),
+            "MODEL_REPO_ID": "echo",
+            "DATABASE_URL": _database_of_its_own(),
+            "PICTURES_URL": pictures_url(),
+            **variables,
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

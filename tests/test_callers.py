@@ -17,7 +17,6 @@ DOORS: dict[str, tuple[str, ...]] = {
     "an error stands with the errors of its family": ("errors.PreconditionFailed",),
     "one table of who may do what, one of all rows": (
         "marketplace.policy.require_own_user",
-        "marketplace.policy.require_supplier",
         "marketplace.policy.require_user_visible",
         "marketplace.policy.sees_buyer",
         "marketplace.policy.sees_supplier",
@@ -27,6 +26,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "the description of errors stands with the handlers that make them": ("http.described_errors.describe_errors",),
     "a room alone reads and writes its rows; another room asks it": (
         "marketplace.auth.tokens.has_session",
+        "marketplace.pictures.service.erase_pictures",
+        "marketplace.pictures.service.exported_pictures",
+        "marketplace.pictures.service.replace_pictures",
         "marketplace.reviews.service.count_verified",
         "marketplace.reviews.service.lock_buyer",
         "marketplace.reviews.service.verify_review",

@@ -155,6 +155,7 @@ def test_its_environment_is_known_to_the_server() -> None:
     assert (settings.host, settings.persist_sessions, settings.marketplace_auth) == ("0.0.0.0", True, "required")
     assert settings.sessions_db_path == "/data/sessions.db"
     assert settings.database_url.get_secret_value() == "sqlite:////data/marketplace.db"
+    assert settings.pictures_url == "file:///data/pictures"
     # Without a baked model, the image serves what the server serves by default.
     assert settings_in_it["MODEL_REPO_ID"] == "$BAKE_MODEL" and settings.model_repo_id == Settings().model_repo_id
     assert IMAGE.values("EXPOSE") == [str(settings.port)]

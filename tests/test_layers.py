@@ -45,7 +45,7 @@ HOMES = {
     "opentelemetry": {"observability"},
     "mcp": {"mcp_client", "mcp_server"},
     "mcp_types": {"mcp_client", "mcp_server"},
-    "httpx2": {"mcp_client"},
+    "httpx2": {"mcp_client", "marketplace"},
     "httpcore2": {"mcp_client", "upstream"},
 }
 # Folders of a package, from the top: each imports those below it only.

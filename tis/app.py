@@ -44,6 +44,7 @@ from tis.audio_api.running_files import RunningFiles
 from tis.audio_api.speech_run import resumed_speech
 from tis.audio_api.transcription_request import MAX_FIELDS_BYTES
 from tis.audio_api.transcription_run import resumed_transcription
+from tis.cancellation import LoopCalls
 from tis.chat.resume import Dialects, resume_with
 from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
@@ -122,10 +123,11 @@ from tis.upstream.upstream_engine import UpstreamEngine
 if TYPE_CHECKING:
     from tis.marketplace.assistant.shopping_assistant import AssistantModel
     from tis.marketplace.market import Market, MarketRules
+    from tis.marketplace.pictures.alt_texts import AltTextModel
 
 log = logging.getLogger("tis.app")
 
-# Fits the longest description with every character escaped. Imported sheets have their own limit.
+# Fits the longest description with every character escaped.
 _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
@@ -135,7 +137,8 @@ _SPEECH = b'{"kind": "speech"'
 _AUDIO_FORMS = "/v1/audio/(transcriptions|translations)/?"
 # With keys, these answer under any Host header: a web page that has a key needs no other barrier.
 _UNDER_ANY_NAME = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]
-_SHEETS = r"POST /api/suppliers/[^/]+/products/import"
+# Sheets and pictures have limits of their own.
+_FILES = r"POST /api/(suppliers/[^/]+/products/import|products/[^/]+/pictures)"
 _EXPOSED_HEADERS = (
     "X-RateLimit-Limit-Requests X-RateLimit-Remaining-Requests X-RateLimit-Reset-Requests "
     "X-RateLimit-Limit-Tokens X-RateLimit-Remaining-Tokens X-RateLimit-Reset-Tokens "
@@ -171,12 +174,13 @@ def create_app(
     kill: Callable[[], None] | None = None,
     make_engine: Callable[..., LocalEngine] = LocalEngine,
     tracer: Tracer | None = None,
+    media: MediaLoader | None = None,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store, limits, readers of cards, model of the assistant and tracer in place of those of
-    the settings, and an `end_process` that does not. `kill` is what the button of the demo does.
+    Tests pass their own `load`, store, limits, loader of media, readers of cards, model of the assistant and tracer in
+    place of those of the settings, and an `end_process` that does not. `kill` is what the button of the demo does.
     """
     configure_logs(settings.log_level, form=settings.log_format)
     tracer = tracer or tracer_of(settings)
@@ -192,7 +196,7 @@ def create_app(
             None if load else fetcher_of(settings),
         ),
     )
-    media = MediaLoader(media_limits_of(settings))
+    media = media or MediaLoader(media_limits_of(settings))
     running_files = RunningFiles()
     mcp = McpClient(mcp_limits_of(settings))
     _require_usable_url(settings.database_url.get_secret_value())
@@ -239,8 +243,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await engine.open(eager=settings.eager_load_model)
-        if text_models:
-            text_models.open()
+        loop_calls.open()
         ending = asyncio.create_task(_end_when_lost(engine, sessions, end_process))
         try:
             if shared:
@@ -261,6 +264,7 @@ def create_app(
                 key_watch.close()
             await sessions.close()
             cards.close()
+            loop_calls.close()
             await media.close()
             await engine.close()
             await mcp_server.close()
@@ -280,13 +284,24 @@ def create_app(
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
     model_of_assistant = assistant_model or _assistant_model(settings, services)
-    text_models = _text_models(settings, engine)
-    marketplace = LazyMarketplace(
-        app,
-        lambda: _market(
-            settings, market_rules, model_of_assistant, text_models, counts, with_spans=tracer is not NO_TRACER
-        ),
-    )
+    loop_calls = LoopCalls()
+    text_models = _text_models(settings, engine, loop_calls)
+    _require_usable_store(settings.pictures_url)
+
+    def make_market() -> "tuple[Market, APIRouter]":
+        """Imports the marketplace only when this is called."""
+        from tis.database.database import Database
+        from tis.marketplace.market import Market
+        from tis.marketplace.picture_files.picture_input import PictureInput
+        from tis.marketplace.router import router
+
+        database = Database(settings.database_url.get_secret_value(), with_spans=tracer is not NO_TRACER)
+        rules = market_rules or market_rules_of(settings)
+        pictures = PictureInput(media, admission, loop_calls)
+        alt_model = _alt_text_model(settings, services, loop_calls)
+        return Market(database, rules, model_of_assistant, text_models, counts, pictures, alt_model), router
+
+    marketplace = LazyMarketplace(app, make_market)
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
@@ -413,7 +428,7 @@ def _wrap(
     forms = f"POST {_AUDIO_FORMS}"
     app.add_middleware(BodySizeLimitMiddleware, prefix="/", except_for=forms, max_bytes=max_body_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/v1/audio/", max_bytes=max_form_bytes)
-    app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
+    app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_FILES, max_bytes=_MAX_MARKET_BYTES)
     app.add_middleware(BodySizeLimitMiddleware, prefix=MCP_PATH, max_bytes=_MAX_MCP_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
@@ -447,25 +462,15 @@ def _require_usable_url(database_url: str) -> None:
         Database(database_url).close()
 
 
-def _market(
-    settings: Settings,
-    rules: "MarketRules | None",
-    model: "AssistantModel | None",
-    text_models: ThreadedPooling | None,
-    counts: CallCounts | None,
-    *,
-    with_spans: bool,
-) -> "tuple[Market, APIRouter]":
-    """Imports the marketplace only when this is called."""
-    from tis.database.database import Database
-    from tis.marketplace.market import Market
-    from tis.marketplace.router import router
+def _require_usable_store(pictures_url: str | None) -> None:
+    """Raises SettingsError. A folder is accepted without importing SQLAlchemy."""
+    if pictures_url and not re.fullmatch("file:///[^?#]+", pictures_url):
+        from tis.marketplace.picture_files.picture_storage import open_picture_store
 
-    database = Database(settings.database_url.get_secret_value(), with_spans=with_spans)
-    return Market(database, rules or market_rules_of(settings), model, text_models, counts), router
+        open_picture_store(pictures_url).close()
 
 
-def _text_models(settings: Settings, engine: ServedEngine) -> ThreadedPooling | None:
+def _text_models(settings: Settings, engine: ServedEngine, calls: LoopCalls) -> ThreadedPooling | None:
     """Raises CatalogueError for a model that is not served for this."""
     embedding, rerank = settings.marketplace_embedding_model, settings.marketplace_rerank_model
     tasks = {entry.id: entry.task for entry in engine.models}
@@ -478,13 +483,22 @@ def _text_models(settings: Settings, engine: ServedEngine) -> ThreadedPooling | 
             raise CatalogueError(f"{variable} names {name!r}, which is not served for {task}. Served for it: {served}.")
     if embedding is None:
         return None
-    return ThreadedPooling(engine, embedding, rerank)
+    return ThreadedPooling(engine, calls, embedding, rerank)
 
 
 def _assistant_model(settings: Settings, services: Services) -> StructuredAnswers | None:
     if settings.assistant_model == "off":
         return None
     return StructuredAnswers(services, None if settings.assistant_model == "auto" else settings.assistant_model)
+
+
+def _alt_text_model(settings: Settings, services: Services, calls: LoopCalls) -> "AltTextModel | None":
+    from tis.marketplace.pictures.alt_texts import AltTextModel
+
+    if settings.picture_alt_model == "off":
+        return None
+    wanted = None if settings.picture_alt_model == "auto" else settings.picture_alt_model
+    return AltTextModel(StructuredAnswers(services, wanted, sees=True), services.admission, calls)
 
 
 def _resume_source(services: Services, marketplace: LazyMarketplace, settings: Settings) -> ResumeSource:

@@ -516,6 +516,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             answer_seconds=settings.assistant_answer_seconds,
             tokens_per_day=settings.chat_tokens_per_day,
         ),
+        pictures_url=settings.pictures_url,
         meaning=MeaningLimits(settings.marketplace_meaning_seconds, settings.marketplace_min_similarity),
         rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )

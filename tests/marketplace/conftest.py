@@ -15,7 +15,7 @@ from tests.marketplace.mariadb import MariaDB, program_of_mariadb, running_maria
 from tests.marketplace.market_server import MarketServer, market_server
 from tests.marketplace.postgres import Postgres, required_postgres
 from tests.marketplace.shop import Shop
-from tests.serving import served, settings_with
+from tests.serving import pictures_url, served, settings_with
 from tis.database.database import Database
 from tis.marketplace.auth import passwords
 from tis.marketplace.market import Market, MarketRules
@@ -36,6 +36,8 @@ CORE_ON_MARIADB = {
         "test_migrations",
         "auth.test_registration_keys",
         "auth.test_sessions",
+        "pictures.test_picture_removal",
+        "pictures.test_pictures",
         "products.test_idempotency",
         "products.test_products",
         "stock.test_concurrent_buyers",
@@ -180,7 +182,7 @@ def required_market(strict_database_url: str) -> Iterator[Market]:
 
 @contextmanager
 def _market_on(url: str) -> Iterator[Market]:
-    market = Market(Database(url), MarketRules(jwt_secret=SECRET))
+    market = Market(Database(url), MarketRules(jwt_secret=SECRET, pictures_url=pictures_url()))
     yield market
     market.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.marketplace.conftest import SECRET
-from tests.serving import REPOSITORY, served, settings_with
+from tests.serving import REPOSITORY, pictures_url, served, settings_with
 from tis.cli.main import parser
 from tis.database.database import Database
 from tis.marketplace.seed import commands as seed_commands
@@ -57,7 +57,7 @@ def answers_to(examples: list[Example], database_url: str, auth: str) -> list[Cu
     """In one shell, one after the other, on a fresh sample."""
     database = Database(database_url)
     seed_commands.bring_up_to_date(database)
-    seed_commands.add_sample(database)
+    seed_commands.add_sample(database, pictures_url())
     database.close()
     with served(settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth=auth)) as running:
         between = f"\nprintf '\\n%s\\n' '{_NEXT}' | tee /dev/stderr\n"

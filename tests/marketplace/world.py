@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
 
+import numpy
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
@@ -14,11 +15,13 @@ from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.columns import now
 from tis.marketplace.kit.signing import Claims
 from tis.marketplace.market import Market
+from tis.marketplace.picture_files.picture_rendering import render_picture
 from tis.marketplace.tables import (
     Category,
     Conversation,
     ConversationMessage,
     Product,
+    ProductPicture,
     RefreshToken,
     Reservation,
     Review,
@@ -52,6 +55,8 @@ class World:
 
 def new_world(market: Market) -> World:
     number = next(_numbers)
+    shown = render_picture(numpy.full((4, 4, 3), number % 256, numpy.uint8))
+    market.pictures.storage.keep(shown)
     with market.writing() as session:
         users = {kind: _user(number, kind) for kind in ("user", "other user", "editor", "owner", "admin", "clerk")}
         shops = {kind: _supplier(number, kind) for kind in ("supplier", "other supplier")}
@@ -69,7 +74,10 @@ def new_world(market: Market) -> World:
             "email": str(users["user"].email),
             "own_id": str(users["user"].id),
             **_things(session, number, supplier_id, users["user"].id),
+            "picture_id": shown.hash,
+            "size": "small",
         }
+        session.add(ProductPicture(product_id=int(names["product_id"]), hash=shown.hash, position=0))
         accounts = {kind: f"user:{user.id}" for kind, user in users.items()}
         accounts |= {kind: f"supplier:{shop.id}" for kind, shop in shops.items()}
         refresh_token = begin_chain(session, market, accounts["user"]).refresh_token

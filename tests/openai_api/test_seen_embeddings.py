@@ -2,8 +2,6 @@
 
 import base64
 import io
-import json
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,8 @@ import yaml
 from openai import BadRequestError, OpenAI
 from PIL import Image
 
-from tests.engine.pooling.models import add_sentence_files, save
-from tests.engine.vision.cases import DEMO, pixels
+from tests.engine.pooling.models import LAST, add_sentence_files, save, save_seeing_model
+from tests.engine.vision.cases import pixels
 from tests.serving import Served, served, settings_with
 from tis.engine.prompt import Picture
 from tis.engine.text.hf_tokenizer import HfTokenizer
@@ -25,29 +23,12 @@ from tis.engine.vision.qwen_vision import QwenVision
 
 pytestmark = pytest.mark.model
 
-LAST = {"pooling_mode_lasttoken": True}
 RED, WIDE = pixels(64, 96, 1), pixels(40, 200, 2)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random model of Qwen3-VL's kind with the tokenizer and the template of the demo model."""
-    made = tmp_path_factory.mktemp("models") / "seeing"
-    shutil.copytree(DEMO, made, ignore=shutil.ignore_patterns("*.safetensors"))
-    config = transformers.AutoConfig.from_pretrained(made)
-    torch.manual_seed(3)
-    model = transformers.AutoModel.from_config(config)
-    for name, parameter in model.named_parameters():
-        if "visual" in name and parameter.ndim > 1:  # so that the vector depends on the picture
-            torch.nn.init.normal_(parameter, std=0.2)
-    model.save_pretrained(made)
-    # What it says of sizes stands in the part of the text.
-    config.hidden_size = config.text_config.hidden_size
-    config.save_pretrained(made)
-    add_sentence_files(made, LAST, prompts={"query": "Cari barang yang cocok."})
-    options = {"processing_kwargs": {"chat_template": {"add_generation_prompt": True}}}
-    (made / "sentence_bert_config.json").write_text(json.dumps(options))
-    return made
+    return save_seeing_model(tmp_path_factory.mktemp("models") / "seeing")
 
 
 @pytest.fixture(scope="module")

@@ -70,11 +70,15 @@ class ModelReply:
 class StructuredAnswers:
     """The engine as the model of an application. What goes wrong with the model is logged, and means no answer."""
 
-    def __init__(self, services: Services, model_id: str | None = None) -> None:
-        """`model_id`: None for the first chat model of the catalogue that is no toy and is computed here."""
+    def __init__(self, services: Services, model_id: str | None = None, *, sees: bool = False) -> None:
+        """`model_id`: None for the first chat model of the catalogue that is no toy and is computed here.
+
+        `sees`: only a model that takes images is asked.
+        """
         # The tools only read, so nothing has to be on disk before a call.
         self._services = replace(services, commit=_nothing_to_commit)
         self._wanted = model_id
+        self._sees = sees
 
     async def ready_model(self) -> str | None:
         """The id of the model that can answer now. None while it loads, and if it cannot be held to a schema."""
@@ -93,6 +97,8 @@ class StructuredAnswers:
             if entry.upstream and self._wanted is None:
                 continue  # what users write leaves this machine only if the operator has named the model
             description = await engine.describe(entry.id)
+            if self._sees and "image" not in description.media:
+                continue
             num_bytes = description.weights_bytes
             is_toy = num_bytes is not None and num_bytes < _TOY_BYTES
             if description.has_grammars and not (is_toy and self._wanted is None):

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="--reset a database that is not a SQLite file")
     parser.add_argument("--migrate", action="store_true", help="only bring the tables up to date")
     parser.add_argument("--database-url", metavar="URL", help="instead of DATABASE_URL")
+    parser.add_argument("--pictures-url", metavar="URL", help="instead of PICTURES_URL; with --database-url always")
 
 
 def run(parsed: argparse.Namespace) -> None:
@@ -36,10 +37,13 @@ def run(parsed: argparse.Namespace) -> None:
 
     raise_keyboard_interrupt()
     try:
-        url = parsed.database_url or Settings.from_env().database_url.get_secret_value()
+        url, pictures_url = parsed.database_url, parsed.pictures_url
+        if url is None:
+            settings = Settings.from_env()
+            url, pictures_url = settings.database_url.get_secret_value(), pictures_url or settings.pictures_url
         database = Database(url)
         try:
-            for line in _steps(parsed, database):
+            for line in _steps(parsed, database, pictures_url):
                 print(line, flush=True)  # noqa: T201
         finally:
             database.close()
@@ -47,17 +51,17 @@ def run(parsed: argparse.Namespace) -> None:
         sys.exit(f"Cannot seed: {error}")
 
 
-def _steps(parsed: argparse.Namespace, database: "Database") -> Iterator[str]:
+def _steps(parsed: argparse.Namespace, database: "Database", pictures_url: str | None) -> Iterator[str]:
     from tis.marketplace.seed import commands as seed_commands
 
     if parsed.reset:
-        yield seed_commands.reset(database, sure=parsed.yes)
+        yield seed_commands.reset(database, sure=parsed.yes, pictures_url=pictures_url)
     migrated = seed_commands.bring_up_to_date(database)
     if parsed.migrate:
         yield migrated
         return
     if parsed.reset or parsed.many or not parsed.admin:
-        yield seed_commands.add_sample(database)
+        yield seed_commands.add_sample(database, pictures_url)
     if parsed.many:
         yield seed_commands.add_large_catalogue(database, parsed.many)
     if parsed.admin:

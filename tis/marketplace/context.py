@@ -17,6 +17,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import MailQueue
+from tis.marketplace.picture_files.picture_desk import PictureDesk
 from tis.marketplace.policy import HOW_TO_SIGN_IN
 from tis.marketplace.search.meaning.meaning_search import MeaningSearch
 from tis.marketplace.search.product_search import ProductSearch
@@ -46,6 +47,9 @@ class ServiceRules:
     max_sheet_rows_at_once: int = 5000
     sheet_batch_rows: int = 500
 
+    # Of pictures that no product has, and of those that an upload has not given to its product yet.
+    picture_grace_seconds: float = 86_400
+
     @property
     def is_open(self) -> bool:
         return self.auth == "open"
@@ -63,6 +67,7 @@ class MarketServices(Protocol):
     rates: RateLimits
     mail: MailQueue
     passwords: PasswordQueue
+    pictures: PictureDesk
     meaning: MeaningSearch | None  # without an embedding model, goods are found by words alone
 
     @property
@@ -74,6 +79,7 @@ class MarketServices(Protocol):
     def writing(self) -> AbstractContextManager[Session]: ...
     def authenticate(self, session: Session, token: str | None) -> Principal: ...
     def wake_importer(self) -> None: ...
+    def wake_alt_texts(self) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,11 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
+from tis.marketplace.picture_files.picture_desk import PictureDesk
+from tis.marketplace.picture_files.picture_input import PictureInput
+from tis.marketplace.picture_files.picture_storage import MAX_REMOVED_AT_ONCE, PictureStorage, open_picture_store
+from tis.marketplace.pictures.alt_texts import AltTextModel, AltTextProposals
+from tis.marketplace.pictures.background_job import BackgroundJob
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
@@ -34,7 +40,8 @@ from tis.marketplace.search.meaning.meaning_search import MeaningLimits, Meaning
 from tis.marketplace.search.meaning.text_models import TextModels
 from tis.marketplace.search.meaning.vector_renewal import VectorRenewal
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.sheets.jobs import ImportWorker
+from tis.marketplace.sheets.jobs import ImportWorker, end_row_of_import
+from tis.marketplace.sheets.sheet_pictures import PictureFetcher
 from tis.marketplace.sheets.slots import SheetSlots
 from tis.marketplace.stock.sweeper import Sweeper
 from tis.marketplace.taxonomy.shipped_words import load_words, words_are_loaded
@@ -44,6 +51,7 @@ from tis.observability.request_log import current_request_id
 _log = logging.getLogger("tis.marketplace")
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
+_NUM_PICTURE_FETCHERS = 3
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
 
@@ -58,6 +66,12 @@ def migrate(database: Database) -> None:
         load_words(session)
 
 
+def default_pictures_url(database: Database) -> str:
+    """A folder beside the file of SQLite, with its name; else `pictures` in the current one."""
+    path = database.sqlite_path
+    return (path.with_name(f"{path.stem}-pictures") if path else Path("pictures")).absolute().as_uri()
+
+
 @dataclass(frozen=True)
 class MarketRules(ServiceRules):
     auto_migrate: bool = True
@@ -69,6 +83,7 @@ class MarketRules(ServiceRules):
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
     meaning: MeaningLimits = MeaningLimits()
+    pictures_url: str | None = None  # None: the folder that `default_pictures_url` names
 
 
 class Market:
@@ -81,6 +96,8 @@ class Market:
         model: AssistantModel | None = None,
         text_models: TextModels | None = None,
         counts: CallCounts | None = None,
+        picture_input: PictureInput | None = None,
+        alt_model: AltTextModel | None = None,
     ) -> None:
         """`counts`: of requests, where servers share them."""
         self.database = database
@@ -111,8 +128,17 @@ class Market:
             self.meaning = MeaningSearch(self.reading, self.search, text_models, rules.meaning)
             self._vectors = VectorRenewal(self.reading, self.writing, text_models, self.meaning.matrix)
         self._importer = ImportWorker(
-            self.reading, self.writing, self.search, self.find_principal, rules.max_products_per_supplier
+            self.reading,
+            self.writing,
+            self.search,
+            self.find_principal,
+            rules.max_products_per_supplier,
+            public_url=rules.public_url,
         )
+        store = open_picture_store(rules.pictures_url or default_pictures_url(database))
+        storage = PictureStorage(self.writing, store, timedelta(seconds=rules.picture_grace_seconds))
+        self.pictures = PictureDesk(storage, picture_input)
+        self._picture_jobs = self._jobs_of_pictures(storage, alt_model)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -140,6 +166,13 @@ class Market:
 
     def wake_importer(self) -> None:
         self._importer.wake()
+        for name, job in self._picture_jobs.items():
+            if name.startswith("picture-fetcher"):
+                job.wake()
+
+    def wake_alt_texts(self) -> None:
+        if job := self._picture_jobs.get("alt-texts"):
+            job.wake()
 
     def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
         return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
@@ -165,6 +198,8 @@ class Market:
             log_exception("the marketplace cannot make its tables", fault, "-")
         self._sweeper.start()
         self._importer.start()
+        for job in self._picture_jobs.values():
+            job.start()
         if self._vectors:
             self._vectors.start()
 
@@ -187,8 +222,26 @@ class Market:
         if self._vectors:
             self._vectors.stop()
         self._importer.stop()
+        for job in self._picture_jobs.values():
+            job.stop()
+        self.pictures.close()
         self._sweeper.stop()
         self.database.close()
+
+    def _jobs_of_pictures(self, storage: PictureStorage, alt_model: AltTextModel | None) -> dict[str, BackgroundJob]:
+        fetcher = PictureFetcher(
+            self.reading,
+            self.writing,
+            self.pictures,
+            self.find_principal,
+            end_row_of_import,
+            self.rules.public_url,
+        )
+        jobs = {f"picture-fetcher-{number}": (fetcher.step, 3.0) for number in range(_NUM_PICTURE_FETCHERS)}
+        jobs["picture-removal"] = (lambda: storage.remove_unneeded() == MAX_REMOVED_AT_ONCE, 600.0)
+        if alt_model:
+            jobs["alt-texts"] = (AltTextProposals(self.reading, self.writing, storage, alt_model).step, 30.0)
+        return {name: BackgroundJob(name, step, seconds) for name, (step, seconds) in jobs.items()}
 
     def _ensure_ready(self) -> None:
         if self._is_ready:

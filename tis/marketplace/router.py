@@ -6,8 +6,10 @@ from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
+from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
+from tis.marketplace.products import similar_routes as similar
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
@@ -20,8 +22,10 @@ router = APIRouter()
 # `search` before `products`: the first match wins, and `/products/{product_id}` matches `/products/search`.
 for room in (
     search,
+    similar,
     product_sheet,
     products,
+    pictures,
     reviews,
     stock,
     taxonomy,

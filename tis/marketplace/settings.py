@@ -42,6 +42,7 @@ class RateSettings(BaseModel):
     registrations_per_hour: _NumRequests = Field(20, description="registrations of users and suppliers")
     reservations_per_minute: _NumRequests = Field(30, description="new reservations")
     reviews_per_hour: _NumRequests = Field(30, description="new reviews")
+    pictures_per_hour: _NumRequests = Field(600, description="uploads of pictures, one by one")
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
     chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")
@@ -86,6 +87,21 @@ class MarketplaceSettings(BaseModel):
     )
     max_reserved_units_per_product: int = Field(
         100, ge=1, le=1_000_000, description="units of one product that one account holds at a time"
+    )
+    pictures_url: str | None = Field(
+        None,
+        min_length=1,
+        max_length=1000,
+        description="where pictures of products lie: file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME "
+        "with credentials as AWS programs take them; empty: the folder NAME-pictures beside the SQLite file NAME.db, "
+        "else ./pictures",
+    )
+    picture_alt_model: str = Field(
+        "auto",
+        min_length=1,
+        max_length=200,
+        description="the chat model that proposes what pictures show: auto = the first one that sees, with weights of "
+        "100 MB or more; off = none; or the id of a served model",
     )
     marketplace_embedding_model: str | None = Field(
         None,

@@ -448,6 +448,57 @@ class SheetBatch(Table):
     rows: Mapped[list[Any]] = mapped_column(Json)
 
 
+class StoredPicture(Table):
+    """What the store of pictures has under a hash. Written before its files, and deleted after them.
+
+    So every file has a row, whenever a server is killed.
+    """
+
+    __tablename__ = "pictures"
+
+    hash: Mapped[str] = mapped_column(String(64), primary_key=True)
+    width: Mapped[int]  # of the largest size
+    height: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    # NULL while a product has it. Else when it may have lost the last one: whoever removes it looks again.
+    unused_since: Mapped[datetime | None] = mapped_column(index=True)
+
+
+class ProductPicture(Table):
+    """A picture of a product, at `position` 0, 1, ... without holes. Written under the lock of the product."""
+
+    __tablename__ = "product_pictures"
+
+    product_id: Mapped[int] = _key_of("products")
+    hash: Mapped[str] = mapped_column(ForeignKey("pictures.hash", ondelete="RESTRICT"), primary_key=True, index=True)
+    position: Mapped[int]
+    alt: Mapped[str | None] = mapped_column(String(300))
+    alt_status: Mapped[str | None] = mapped_column(String(16))  # NULL: nobody has described it
+    alt_tries: Mapped[int] = mapped_column(default=0)  # by a model
+    source_digest: Mapped[str | None] = mapped_column(String(64))  # of the URL that a sheet named
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+    __table_args__ = (
+        CheckConstraint("alt_status IN ('proposed', 'confirmed')", name="alt_status"),
+        Index("ix_product_pictures_product_id_position", "product_id", "position"),
+        Index("ix_product_pictures_undescribed", "alt_tries", "created_at", **_where("alt_status IS NULL")),
+    )
+
+
+class PictureFetch(Table):
+    """The pictures that a row of a sheet names, until they are fetched. Whoever takes it moves `due_at` ahead."""
+
+    __tablename__ = "picture_fetches"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    import_id: Mapped[str] = mapped_column(ForeignKey("sheet_imports.id", ondelete="CASCADE"), index=True)
+    product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"), index=True)
+    row_number: Mapped[int]
+    urls: Mapped[list[Any]] = mapped_column(Json)
+    num_tries: Mapped[int] = mapped_column(default=0)
+    due_at: Mapped[datetime] = mapped_column(default=now, index=True)
+
+
 class Conversation(Table):
     """What a user and the assistant wrote. `state` is what the next sentence may refer to (`ConversationState`)."""
 

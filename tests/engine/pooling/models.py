@@ -1,6 +1,7 @@
 """Tiny random embedding models and rerankers, saved as sentence-transformers and Transformers save them."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
+from tests.engine.vision.cases import DEMO
+
+LAST = {"pooling_mode_lasttoken": True}
 TEXTS = [
     "Halo, apa kabar?",
     "kopi Gayo 250 gram dari Aceh",
@@ -108,3 +112,22 @@ def _save_dense(folder: Path, inputs: int, outputs: int) -> None:
 def _write(path: Path, content: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
+
+
+def save_seeing_model(made: Path) -> Path:
+    """A random model of Qwen3-VL's kind with the tokenizer and the template of the demo model."""
+    shutil.copytree(DEMO, made, ignore=shutil.ignore_patterns("*.safetensors"))
+    config = transformers.AutoConfig.from_pretrained(made)
+    torch.manual_seed(3)
+    model = transformers.AutoModel.from_config(config)
+    for name, parameter in model.named_parameters():
+        if "visual" in name and parameter.ndim > 1:  # so that the vector depends on the picture
+            torch.nn.init.normal_(parameter, std=0.2)
+    model.save_pretrained(made)
+    # What it says of sizes stands in the part of the text.
+    config.hidden_size = config.text_config.hidden_size
+    config.save_pretrained(made)
+    add_sentence_files(made, LAST, prompts={"query": "Cari barang yang cocok."})
+    options = {"processing_kwargs": {"chat_template": {"add_generation_prompt": True}}}
+    (made / "sentence_bert_config.json").write_text(json.dumps(options))
+    return made

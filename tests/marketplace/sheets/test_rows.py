@@ -222,6 +222,8 @@ products = st.fixed_dictionaries(
         "brand": st.none() | words,
         "condition": st.sampled_from(["new", "used"]),
         "is_available": st.booleans(),
+        "pictures": st.none()
+        | st.lists(st.sampled_from(["https://a.example/1.jpg", "http://a.example/?a=1,2;3"]), min_size=1, unique=True),
     }
 )
 

@@ -123,9 +123,9 @@ class StockMachine(RuleBasedStateMachine):
     def send_a_sheet(self, on_hand: int) -> None:
         sheet = read_rows(f"sku,stock_quantity\nA,{on_hand}\n".encode())
         with self.shop.market.writing() as session:
-            report = import_sheet(session, ANYBODY, self.shop.market.search, self.supplier, sheet)
-        assert bool(report.errors) == (on_hand < self.reserved)
-        if not report.errors:
+            plan = import_sheet(session, ANYBODY, self.shop.market.search, self.supplier, sheet)
+        assert bool(plan.problems) == (on_hand < self.reserved)
+        if not plan.problems:
             self.on_hand = on_hand
 
     @invariant()

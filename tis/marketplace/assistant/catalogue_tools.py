@@ -83,9 +83,11 @@ def catalogue_tools(
     viewer_of: ViewerOf,
     categories: Sequence[str] = (),
     on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
+    pictures_at: str | None = None,
 ) -> list[LocalTool]:
     """Each call is a short transaction of its own, in a thread, in which `viewer_of` runs. `categories` become an enum
-    of the schema. `on_cards` gets the products of each call, on the event loop.
+    of the schema. `on_cards` gets the products of each call, on the event loop. `pictures_at` is the address of this
+    server, for callers that can show pictures; None leaves them out.
     """
 
     def tool(
@@ -97,6 +99,8 @@ def catalogue_tools(
         def read(arguments: ArgumentsT) -> tuple[str, Sequence[ProductCard]]:
             with market.reading() as session:
                 found, cards = answer(GoodsSearch(market.search, session, viewer_of(session)), arguments)
+            if pictures_at:
+                _add_pictures(found, cards, pictures_at)
             return json.dumps(found, ensure_ascii=False, separators=(",", ":")), cards
 
         async def call(arguments: Mapping[str, Any]) -> McpToolResult:
@@ -186,6 +190,14 @@ def card_json(card: ProductCard) -> dict[str, Any]:
         "description": card.description or None,
     }
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _add_pictures(found: dict[str, Any], cards: Sequence[ProductCard], address: str) -> None:
+    of_products = {card.id: card.picture for card in cards}
+    elsewhere: Mapping[str, Any] = found.get("nearest_elsewhere") or {}
+    for product in (*found["products"], *elsewhere.get("products", ())):
+        if picture := of_products[product["id"]]:
+            product["picture"] = f"{address}{picture.urls.medium}"
 
 
 def _found_json(found: FoundGoods, query: StructuredQuery, viewer: Viewer) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.assistant.wording import value_text
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import shown_distance
+from tis.marketplace.kit.picture_links import PictureView
 from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.schemas import Fulfilment, rating_of
 from tis.marketplace.reading.asked import fact_patterns
@@ -46,6 +47,7 @@ class FoundProduct:
     rating_count: int
     distance_km: float | None
     fulfilment: Fulfilment | None
+    picture: PictureView | None = None  # for people: models get no text of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +117,16 @@ def card_of(hit: SearchHit, viewer: Viewer, *, with_advice: bool = True) -> Prod
         rating_count=product.rating_count,
         distance_km=distance_km,
         fulfilment=fulfilment,
+        picture=_picture(product.cover),
         attributes=_attributes(product.attributes),
         description=clean_text(product.description or "", _MAX_DESCRIPTION_CHARS),
     )
+
+
+def _picture(cover: PictureView | None) -> PictureView | None:
+    if cover is None or cover.alt is None:
+        return cover
+    return cover.model_copy(update={"alt": clean_text(cover.alt, _MAX_DESCRIPTION_CHARS) or None})
 
 
 def _attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:

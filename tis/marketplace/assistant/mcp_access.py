@@ -64,7 +64,7 @@ class CatalogueAccess:
             # A client could not say in its answer that they were used.
             return replace(who, preferences=Preferences())
 
-        return catalogue_tools(self._market, viewer, categories)
+        return catalogue_tools(self._market, viewer, categories, pictures_at=self._market.rules.public_url.rstrip("/"))
 
     def _check(self, token: str) -> None:
         with self._market.reading() as session:

@@ -27,7 +27,7 @@ from tis.observability.request_log import current_request_id
 SESSION_ENDED = "This token is no longer valid: its session ended, or its account did."
 # Of exports. Hashes and the normalized e-mail add nothing to the rest; digests and chains are parts of credentials.
 _EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest"}
-_MAX_ROWS = 50_000
+MAX_EXPORTED_ROWS = 50_000
 
 
 def user_account(user_id: int) -> str:
@@ -100,12 +100,15 @@ def account_export(session: Session, account: str, incomplete: Sequence[str] = (
         "remembered_answers": rows_of(session, select(IdempotentRequest).where(IdempotentRequest.actor == account)),
         "audit_log": rows_of(session, select(AuditEntry).where(or_(AuditEntry.actor == account, about))),
     }
-    return {**lists, "incomplete": [*incomplete, *(name for name, rows in lists.items() if len(rows) == _MAX_ROWS)]}
+    return {
+        **lists,
+        "incomplete": [*incomplete, *(name for name, rows in lists.items() if len(rows) == MAX_EXPORTED_ROWS)],
+    }
 
 
 def rows_of(session: Session, statement: Select[Any]) -> list[dict[str, Any]]:
     """Oldest first, at most 50,000."""
-    found: Sequence[Table] = session.scalars(statement.limit(_MAX_ROWS)).all()
+    found: Sequence[Table] = session.scalars(statement.limit(MAX_EXPORTED_ROWS)).all()
     return sorted((columns_of(row) for row in found), key=_time_of)
 
 

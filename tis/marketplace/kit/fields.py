@@ -29,6 +29,7 @@ def _clean(value: str) -> str:
 
 MAX_ID = 2**63 - 1  # of a BIGINT column
 _MAX_EMAIL_CHARS = 320
+MAX_ALT_CHARS = 300
 _PHONE_REGION = "ID"  # for numbers without a country code
 _HIDDEN = ("Cc", "Cf", "Cs", "Co")
 
@@ -121,6 +122,7 @@ TypedEmail = words_up_to(320)
 Words = words_up_to(100)  # of a filter
 Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
+AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MAX_RUPIAH)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000_000)]

@@ -1,22 +1,24 @@
 """The answer for one product: its view, its lowest recent price, and its distance and delivery advice for a buyer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import Depends, Header
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
+from tis.marketplace.kit.picture_links import PictureView, pictures_of
 from tis.marketplace.products.delivery import Language, advise, is_there_today, language_of
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.tables import PriceChange, Product
 
 
 class ProductDetail(ProductView):
+    pictures: list[PictureView] = Field(default=[], description="in the order of the seller, at most eight")
     lowest_price_30d: int | None = None
 
 
@@ -28,18 +30,23 @@ class PriceView(BaseModel):
 def detail_of(
     session: Session, product: Product, origin: Point | None = None, language: Language = "id"
 ) -> ProductDetail:
-    view = view_from(product, origin, language)
-    return ProductDetail(**dict(view), lowest_price_30d=lowest_price_before(session, product.id))
+    pictures = pictures_of(session, [product.id])
+    view = view_from(product, origin, language, pictures)
+    lowest = lowest_price_before(session, product.id)
+    return ProductDetail(**dict(view), pictures=list(pictures[product.id]), lowest_price_30d=lowest)
 
 
-def view_from(product: Product, origin: Point | None, language: Language) -> ProductView:
+def view_from(
+    product: Product, origin: Point | None, language: Language, pictures: Mapping[int, Sequence[PictureView]]
+) -> ProductView:
+    picture = next(iter(pictures[product.id]), None)
     if origin is None:
-        return product_view(product)
+        return product_view(product, picture=picture)
     supplier = product.supplier
     exact = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
     distance = shown_distance(exact, shows_place=supplier.shows_place)
     advice = advise(distance, supplier, language, today=is_there_today(product, now()))
-    return product_view(product, distance, advice)
+    return product_view(product, distance, advice, picture)
 
 
 async def _language(accept_language: Annotated[str | None, Header(max_length=1000)] = None) -> Language:

@@ -11,6 +11,7 @@ from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
+from tis.marketplace.kit.picture_links import pictures_of
 from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
@@ -45,7 +46,7 @@ from tis.marketplace.products.service import (
     list_deleted_products,
     restore_product,
 )
-from tis.marketplace.tables import PriceChange
+from tis.marketplace.tables import PriceChange, Product
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 
@@ -75,7 +76,12 @@ def list_deleted(
     """List the deleted products of a supplier, newest first, for its members, who may restore them."""
     with context.reading() as (session, principal):
         products = list_deleted_products(session, principal, supplier_id, before, limit + 1)
-        return page_response(request, products, limit, product_view, lambda product: product.id)
+        pictures = pictures_of(session, [product.id for product in products])
+
+        def view(product: Product) -> ProductView:
+            return product_view(product, picture=next(iter(pictures[product.id]), None))
+
+        return page_response(request, products, limit, view, lambda product: product.id)
 
 
 @router.get("/products/compare", response_model=Comparison, responses=COMPARED)
@@ -93,13 +99,14 @@ def compare_products(
     if not 2 <= len(product_ids) <= 10:
         raise Unprocessable("Compare 2 to 10 products.")
     with context.reading() as (session, principal):
-        views = []
+        products = []
         for product_id in product_ids:
             try:
-                product = find_product(session, principal, min(product_id, MAX_ID))
+                products.append(find_product(session, principal, min(product_id, MAX_ID)))
             except NotFound:
                 raise NotFound(f"Product {product_id} not found") from None
-            views.append(view_from(product, origin, language))
+        pictures = pictures_of(session, product_ids)
+        views = [view_from(product, origin, language, pictures) for product in products]
     return compare(views, language)
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from tis.bounds import MaxItems
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, responses, schema_example
 from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from tis.marketplace.kit.picture_links import PictureView, picture_view
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.tables import Product
@@ -47,6 +48,9 @@ PRODUCT: dict[str, Any] = {
     "updated_at": "2026-11-21T03:00:00Z",
     "deleted_at": None,
     "fulfilment": None,
+    "picture": picture_view(
+        "3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea", 1280, 960, "Laptop hitam, layar terbuka"
+    ).model_dump(),
 }
 _NEAR = {
     "distance_km": 3.2,
@@ -57,7 +61,7 @@ _NEAR = {
 }
 _NO_PRODUCT = {404: "Product not found"}
 _OTHER_SUPPLIER = {403: "This belongs to another supplier."}
-DETAIL = {**PRODUCT, "lowest_price_30d": None}
+DETAIL = {**PRODUCT, "pictures": [PRODUCT["picture"]], "lowest_price_30d": None}
 
 PRODUCT_CREATED = responses(
     DETAIL, {400: "SKU already registered"}, _OTHER_SUPPLIER, {404: "Supplier not found"}, KEY_USED
@@ -192,13 +196,17 @@ class ProductView(BaseModel):
     updated_at: datetime
     deleted_at: datetime | None = None
     fulfilment: Fulfilment | None = None
+    picture: PictureView | None = Field(None, description="the first one")
 
 
 def product_view(
-    product: Product | ProductRow, distance_km: float | None = None, fulfilment: Fulfilment | None = None
+    product: Product | ProductRow,
+    distance_km: float | None = None,
+    fulfilment: Fulfilment | None = None,
+    picture: PictureView | None = None,
 ) -> ProductView:
-    """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`). The distance is shown as it is given:
-    see `shown_distance`."""
+    """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`), and `picture`, which a `ProductRow` has.
+    The distance is shown as it is given: see `shown_distance`."""
     return ProductView(
         id=product.id,
         supplier_id=product.supplier_id,
@@ -224,6 +232,7 @@ def product_view(
         updated_at=product.updated_at,
         deleted_at=product.deleted_at,
         fulfilment=fulfilment,
+        picture=product.cover if isinstance(product, ProductRow) else picture,
     )
 
 

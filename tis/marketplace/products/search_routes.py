@@ -208,7 +208,7 @@ def look_products_up(ids: IdsParameter, context: ContextDep, origin: OriginDep, 
     with context.reading() as (session, _):
         hits = context.market.search.lookup(session, wanted, origin)
     found = {hit.product.id for hit in hits}
-    items = [_view(hit, language) for hit in hits]
+    items = [hit_view(hit, language) for hit in hits]
     return json_response(LookedUpProducts(items=items, not_found=[one for one in wanted if one not in found]))
 
 
@@ -238,7 +238,7 @@ def _results_response(
     understood: Mapping[str, Any] | None = None,
 ) -> JSONResponse:
     """A JSON array with the rest in headers, or all of it in one object. The headers are set either way."""
-    views: list[HighlightedProduct | ProductView] = [_view(hit, language) for hit in results.hits]
+    views: list[HighlightedProduct | ProductView] = [hit_view(hit, language) for hit in results.hits]
     if is_highlighted:
         highlighter = Highlighter(results.text_query)
         views = [
@@ -287,7 +287,7 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
     return {} if counts.are_exact else {"X-Facet-Counts-Are": "lower-bound"}
 
 
-def _view(hit: SearchHit, language: Language | None = None) -> ProductView:
+def hit_view(hit: SearchHit, language: Language | None = None) -> ProductView:
     """Without a language there is no advice on delivery: the distance is not from the buyer."""
     distance_km, supplier = _shown(hit), hit.product.supplier
     if distance_km is None or language is None:
@@ -299,7 +299,7 @@ def _view(hit: SearchHit, language: Language | None = None) -> ProductView:
 def _nearest_view(nearest: NearestElsewhere | None) -> NearestView | None:
     if nearest is None:
         return None
-    return NearestView(place=nearest.place, items=[_view(hit) for hit in nearest.hits])
+    return NearestView(place=nearest.place, items=[hit_view(hit) for hit in nearest.hits])
 
 
 def _shown(hit: SearchHit) -> float | None:

@@ -69,7 +69,7 @@ def change_product(
     if_match: IfMatch = _ANY_VERSION,
 ) -> Product:
     """Changes only the fields in `values`. `stock_quantity` is the stock on hand, reserved units included."""
-    product = _lock_product(session, principal, product_id)
+    product = lock_product(session, principal, product_id)
     if product.deleted_at is not None:
         raise NotFound("Product not found")
     if_match.check(product.version)
@@ -87,7 +87,7 @@ def delete_product(
     session: Session, search: ProductSearch, principal: Principal, product_id: int, if_match: IfMatch = _ANY_VERSION
 ) -> Product:
     """Keeps the row, because sales, prices and reviews refer to it. Idempotent."""
-    product = _lock_product(session, principal, product_id)
+    product = lock_product(session, principal, product_id)
     if_match.check(product.version)
     if product.deleted_at is None:
         _write(session, search, principal, ProductWrite("delete", product, {"deleted_at": now()}))
@@ -103,7 +103,7 @@ def restore_product(
     max_products: int | None = None,
 ) -> Product:
     lock_supplier_shared(session, select(Product.supplier_id).where(Product.id == product_id).scalar_subquery())
-    product = _lock_product(session, principal, product_id)
+    product = lock_product(session, principal, product_id)
     if_match.check(product.version)
     if product.deleted_at is not None:
         require_room_for_products(session, product.supplier_id, 1, max_products)
@@ -142,7 +142,7 @@ def lock_supplier_shared(session: Session, supplier_id: int | ScalarSelect[int])
     return session.scalar(rows.execution_options(populate_existing=True))
 
 
-def _lock_product(session: Session, principal: Principal, product_id: int) -> Product:
+def lock_product(session: Session, principal: Principal, product_id: int) -> Product:
     """`FOR NO KEY UPDATE`: rows that refer to the product (reviews, reservations) can still be inserted.
 
     The supplier is read in a second statement: MariaDB would lock it, too.

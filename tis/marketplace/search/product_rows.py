@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.kit.picture_links import PictureView, picture_view
 from tis.marketplace.search.sql import id_list, run
 
 
@@ -58,6 +59,10 @@ class _Columns(NamedTuple):
     shop_shows_place: Any
     shop_opening_hours: Any
     shop_time_zone: str | None
+    cover_hash: str | None
+    cover_width: int | None
+    cover_height: int | None
+    cover_alt: str | None
 
 
 class ProductRow(_Columns):
@@ -86,6 +91,13 @@ class ProductRow(_Columns):
         return None if self.raw_deleted_at is None else _parse_time(self.raw_deleted_at)
 
     @property
+    def cover(self) -> PictureView | None:
+        """Its first picture."""
+        if self.cover_hash is None:
+            return None
+        return picture_view(self.cover_hash, self.cover_width or 0, self.cover_height or 0, self.cover_alt)
+
+    @property
     def supplier(self) -> SupplierRow:
         return SupplierRow(
             self.shop_business_name,
@@ -101,13 +113,24 @@ class ProductRow(_Columns):
 
 
 def _column(field: str) -> str:
-    """`shop_…` are columns of the supplier."""
+    """`shop_…` are columns of the supplier, `cover_…` of the first picture."""
+    if field in _COVER_COLUMNS:
+        return _COVER_COLUMNS[field]
     return f"s.{field.removeprefix('shop_')}" if field.startswith("shop_") else f"p.{field.removeprefix('raw_')}"
 
 
+_COVER_COLUMNS = {
+    "cover_hash": "i.hash",
+    "cover_width": "i.width",
+    "cover_height": "i.height",
+    "cover_alt": "CASE WHEN l.alt_status = 'confirmed' THEN l.alt END",
+}
 _SQL = (
     f"SELECT {', '.join(_column(field) for field in _Columns._fields)}"
-    " FROM products p JOIN suppliers s ON s.id = p.supplier_id WHERE p.id "
+    " FROM products p JOIN suppliers s ON s.id = p.supplier_id"
+    " LEFT JOIN product_pictures l ON l.product_id = p.id AND l.position = 0"
+    " LEFT JOIN pictures i ON i.hash = l.hash"
+    " WHERE p.id "
 )
 
 

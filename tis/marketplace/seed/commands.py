@@ -2,6 +2,9 @@
 
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 
 from pydantic import SecretStr, TypeAdapter
 from sqlalchemy import select, text
@@ -15,11 +18,12 @@ from tis.marketplace.auth.tokens import end_all_chains
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import Email, email_key
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.market import MIGRATIONS, migrate
+from tis.marketplace.market import MIGRATIONS, default_pictures_url, migrate
+from tis.marketplace.picture_files.picture_storage import PictureStorage, open_picture_store
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.large_catalogue import count_catalogue, insert_catalogue
-from tis.marketplace.seed.sample import insert_sample
+from tis.marketplace.seed.sample import insert_sample, keep_drawings
 from tis.marketplace.tables import TaxonomyVersion, User
 
 
@@ -35,20 +39,24 @@ def bring_up_to_date(database: Database) -> str:
     return "The tables are up to date now."
 
 
-def reset(database: Database, *, sure: bool) -> str:
+def reset(database: Database, *, sure: bool, pictures_url: str | None = None) -> str:
     """Removes everything, not only the sample: other rows refer to its suppliers and users."""
     if database.dialect != "sqlite" and not sure:
         raise SeedingRefused(f"--reset would empty {database.name}, which is no file of your own: add --yes")
     migrate(database)
+    with _storage(database, pictures_url) as storage, database.reading() as session:
+        storage.remove_all(session)
     database.migrate(MIGRATIONS, "base")
     migrate(database)
     return f"Removed everything that was in the marketplace of {database.name}."
 
 
-def add_sample(database: Database) -> str:
+def add_sample(database: Database, pictures_url: str | None = None) -> str:
+    with _storage(database, pictures_url) as storage, database.reading() as session:
+        drawings = keep_drawings(session, storage)
     with database.writing() as session:
         _lock_for_seeding(session)
-        added = insert_sample(session, ProductSearch(choose_backend(database)))
+        added = insert_sample(session, ProductSearch(choose_backend(database)), drawings)
     return f"Added {added}." if added else "The sample is there already; nothing was changed."
 
 
@@ -99,6 +107,15 @@ def appoint_admin(database: Database, email: str) -> str:
     if registered_at:
         message += f" The account existed since {registered_at:%Y-%m-%d %H:%M} UTC: its password and sessions ended."
     return message
+
+
+@contextmanager
+def _storage(database: Database, pictures_url: str | None) -> Iterator[PictureStorage]:
+    store = open_picture_store(pictures_url or default_pictures_url(database))
+    try:
+        yield PictureStorage(database.writing, store, timedelta(days=1))
+    finally:
+        store.close()
 
 
 def _lock_for_seeding(session: Session) -> None:

@@ -1,6 +1,7 @@
 """The sample: five suppliers, fifteen products, three users and their reviews. None of them exists."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,40 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import email_key, key_of
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
+from tis.marketplace.picture_files.picture_rendering import render_picture
+from tis.marketplace.picture_files.picture_storage import PictureStorage
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_new_suppliers
-from tis.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, User
+from tis.marketplace.seed.drawings import draw_product
+from tis.marketplace.tables import (
+    PriceChange,
+    Product,
+    ProductPicture,
+    Review,
+    StockMovement,
+    StoredPicture,
+    Supplier,
+    User,
+)
 
 _HERE = Path(__file__).parent
 
 
-def insert_sample(session: Session, search: ProductSearch) -> str | None:
+def keep_drawings(session: Session, storage: PictureStorage) -> dict[str, str]:
+    """Draws what the products of missing suppliers look like; the hash of each picture, by SKU."""
+    suppliers = [row for row in _read_sample()["suppliers"] if _is_new(session, Supplier, row)]
+    hashes = {}
+    for product in (product for row in suppliers for product in row["products"]):
+        rendered = render_picture(draw_product(product["category"], product["sku"]))
+        storage.keep(rendered)
+        hashes[product["sku"]] = rendered.hash
+    return hashes
+
+
+def insert_sample(session: Session, search: ProductSearch, drawings: Mapping[str, str]) -> str | None:
     """Adds what is missing and says what; None if nothing is. Products that were changed since stay as they are."""
-    sample = json.loads((_HERE / "sample.json").read_text(encoding="utf-8"))
+    sample = _read_sample()
     last_id = max_supplier_id(session)
     suppliers = [row for row in sample["suppliers"] if _is_new(session, Supplier, row)]
     users = [_user(row) for row in sample["users"] if _is_new(session, User, row)]
@@ -30,11 +54,25 @@ def insert_sample(session: Session, search: ProductSearch) -> str | None:
     if not (suppliers or users):
         return None
     session.flush()
+    _add_pictures(session, products, drawings)
     write_history(session, last_id)
     search.refresh(session, [product.id for product in products])
     index_new_suppliers(session)
     added = {"suppliers": suppliers, "products": products, "users": users, "reviews": reviews}
     return ", ".join(f"{len(rows)} {name}" for name, rows in added.items() if rows)
+
+
+def _read_sample() -> dict[str, Any]:
+    sample: dict[str, Any] = json.loads((_HERE / "sample.json").read_text(encoding="utf-8"))
+    return sample
+
+
+def _add_pictures(session: Session, products: list[Product], drawings: Mapping[str, str]) -> None:
+    for product in products:
+        if picture := session.get(StoredPicture, drawings.get(product.sku or "")):
+            picture.unused_since = None
+            shown = {"alt": f"Gambar contoh: {product.name}", "alt_status": "confirmed"}
+            session.add(ProductPicture(product_id=product.id, hash=picture.hash, position=0, **shown))
 
 
 def _is_new(session: Session, table: type[Supplier] | type[User], row: dict[str, Any]) -> bool:

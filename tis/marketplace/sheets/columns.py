@@ -10,6 +10,8 @@ from pydantic import BaseModel, TypeAdapter
 
 from tis.errors import Unprocessable
 from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from tis.marketplace.pictures.service import MAX_PICTURES
+from tis.network.url import NoUrl, read_url
 
 MAX_COLUMNS = 100
 _MAX_SHOWN_CHARS = 100
@@ -84,6 +86,8 @@ _NAMES = {
     "brand": "brand, merek, merk",
     "condition": "condition, kondisi, kondisi barang",
     "is_available": "is available, available, tersedia, dijual, aktif",
+    "pictures": "pictures, picture, images, image, picture urls, image urls, foto, foto produk, gambar, url foto, "
+    "url gambar",
 }
 FIELD_OF_NAME = {name: field for field, names in _NAMES.items() for name in names.split(", ")}
 
@@ -119,6 +123,20 @@ def _price(cell: str) -> int:
     return int(_PRICE.validate_python(_number(_CURRENCY.sub("", cell))))
 
 
+def _pictures(cell: str) -> list[str]:
+    """URLs, with spaces or line breaks between them."""
+    urls = list(dict.fromkeys(cell.split()))
+    if len(urls) > MAX_PICTURES:
+        raise ValueError(f"must have at most {MAX_PICTURES} URLs")
+    for url in urls:
+        try:
+            if not url.startswith("/api/"):
+                read_url(url, any_port=True)
+        except NoUrl:
+            raise ValueError(f"must be http(s) URLs with spaces between them, which {url[:60]!r} is not") from None
+    return urls
+
+
 _STOCK: TypeAdapter[int] = TypeAdapter(Stock)
 _PRICE: TypeAdapter[int] = TypeAdapter(Price)
 _CONDITIONS = {"new": "new", "used": "used", "baru": "new", "bekas": "used"}
@@ -134,5 +152,6 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "brand": TypeAdapter(ShortName).validate_python,
     "condition": _one_of(_CONDITIONS),
     "is_available": _one_of(_BOOLEANS),
+    "pictures": _pictures,
 }
-NULLABLE = frozenset({"description", "tags", "sku", "brand"})
+NULLABLE = frozenset({"description", "tags", "sku", "brand", "pictures"})

@@ -15,6 +15,7 @@ from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, Prod
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.columns import ColumnMapping
 from tis.marketplace.sheets.rows import RowProblem, Sheet, SheetRow
+from tis.marketplace.sheets.sheet_pictures import SheetPictures, are_same_pictures, sources_of
 from tis.marketplace.tables import Product, Supplier
 
 _REQUIRED = ("name", "price", "category")
@@ -59,11 +60,21 @@ class SheetPlan:
     created: list[ProductWrite] = field(default_factory=list)
     changed: list[ProductWrite] = field(default_factory=list)
     num_unchanged: int = 0
+    num_repictured: int = 0  # of which nothing else changes
+    # Rows that name other pictures than their product has. Those of a new product get its id when it is written.
+    pictures: list[tuple[SheetRow, Product | Row[Any]]] = field(default_factory=list)
+
+    @property
+    def sheet_pictures(self) -> list[SheetPictures]:
+        """After the products are written."""
+        return [
+            SheetPictures(int(product.id), row.number, row.values["pictures"] or []) for row, product in self.pictures
+        ]
 
     def report(self, *, dry_run: bool = False) -> ImportReport:
         return ImportReport(
             created=len(self.created),
-            updated=len(self.changed),
+            updated=len(self.changed) + self.num_repictured,
             unchanged=self.num_unchanged,
             errors=self.problems[:MAX_REPORTED_PROBLEMS],
             dry_run=dry_run,
@@ -80,12 +91,14 @@ def plan_sheet(
     supplier_id: int,
     sheet: Sheet,
     *,
+    public_url: str = "",
     locked: bool = False,
     max_products: int | None = None,
 ) -> SheetPlan:
     """A row whose SKU the supplier has changes that product, any other creates one."""
     supplier_for_member(session, principal, supplier_id)
-    plan = _plan(supplier_id, sheet.rows, _products_by_sku(session, supplier_id, sheet.rows, locked=locked))
+    products = _products_by_sku(session, supplier_id, sheet.rows, locked=locked)
+    plan = _plan(supplier_id, sheet.rows, products, _same_pictures(session, sheet, products, public_url))
     require_room_for_products(session, supplier_id, len(plan.created), max_products)
     plan.problems = sorted(sheet.problems + plan.problems, key=lambda problem: problem.row)
     return plan
@@ -98,18 +111,21 @@ def import_sheet(
     supplier_id: int,
     sheet: Sheet,
     *,
+    public_url: str = "",
     partial: bool = False,
     max_products: int | None = None,
-) -> ImportReport:
-    """Skips wrong rows if it is `partial`, else writes nothing if there are any."""
+) -> SheetPlan:
+    """Skips wrong rows if it is `partial`, else writes nothing if there are any. The caller queues the pictures."""
     supplier_for_member(session, principal, supplier_id)
     _lock_supplier_for_import(session, supplier_id)
-    plan = plan_sheet(session, principal, supplier_id, sheet, locked=True, max_products=max_products)
+    plan = plan_sheet(
+        session, principal, supplier_id, sheet, public_url=public_url, locked=True, max_products=max_products
+    )
     if plan.problems and not partial:
-        return plan.refusal()
+        return plan
     taken = Conflict("Another request created one of these SKUs meanwhile. Send the sheet again.")
     write_products(session, search, principal, plan.created + plan.changed, sku_taken=taken, from_sheet=True)
-    return plan.report()
+    return plan
 
 
 def _lock_supplier_for_import(session: Session, supplier_id: int) -> None:
@@ -146,11 +162,30 @@ def _products_with(session: Session, supplier_id: int, skus: list[str], *, locke
     yield from session.execute(statement.with_for_update(key_share=True) if locked else statement)
 
 
-def _plan(supplier_id: int, rows: Iterable[SheetRow], products_by_sku: dict[str, Row[Any]]) -> SheetPlan:
+def _same_pictures(session: Session, sheet: Sheet, products: dict[str, Row[Any]], public_url: str) -> set[int]:
+    """The rows whose products have the pictures already that they name."""
+    rows = [(row, products.get(row.values.get("sku") or "")) for row in sheet.rows if "pictures" in row.values]
+    known = sorted({product.id for _, product in rows if product})
+    same = set[int]()
+    for start in range(0, len(known), _MAX_SKUS_AT_ONCE):
+        some = frozenset(known[start : start + _MAX_SKUS_AT_ONCE])
+        sources = sources_of(session, some)
+        for row, product in rows:
+            if product and product.id in some:
+                urls = row.values["pictures"] or []
+                if are_same_pictures(urls, sources.get(product.id, ()), public_url):
+                    same.add(row.number)
+    return same
+
+
+def _plan(
+    supplier_id: int, rows: Iterable[SheetRow], products_by_sku: dict[str, Row[Any]], same_pictures: set[int]
+) -> SheetPlan:
     plan = SheetPlan(supplier_id, [])
     row_of_sku: dict[str, int] = {}
     for row in rows:
-        columns = {COLUMN_OF_FIELD.get(name, name): value for name, value in row.values.items()}
+        columns = {COLUMN_OF_FIELD.get(name, name): value for name, value in row.values.items() if name != "pictures"}
+        has_pictures = "pictures" in row.values and row.number not in same_pictures
         sku = columns.get("sku")
         if sku in row_of_sku:
             message = f"is the same as in row {row_of_sku[sku]}"
@@ -159,7 +194,7 @@ def _plan(supplier_id: int, rows: Iterable[SheetRow], products_by_sku: dict[str,
         if sku:
             row_of_sku[sku] = row.number
         if product := products_by_sku.get(sku or ""):
-            _plan_change(plan, row, product, columns)
+            _plan_change(plan, row, product, columns, has_pictures=has_pictures)
         else:
             _plan_create(plan, row, columns)
     return plan
@@ -172,11 +207,16 @@ def _plan_create(plan: SheetPlan, row: SheetRow, columns: dict[str, Any]) -> Non
             RowProblem(row=row.number, field=name, message="is required for a new product") for name in missing
         ]
     else:
-        plan.created.append(ProductWrite("create", Product(supplier_id=plan.supplier_id), columns))
+        product = Product(supplier_id=plan.supplier_id)
+        plan.created.append(ProductWrite("create", product, columns))
         plan.accepted.append(row)
+        if row.values.get("pictures"):
+            plan.pictures.append((row, product))
 
 
-def _plan_change(plan: SheetPlan, row: SheetRow, product: Row[Any], columns: dict[str, Any]) -> None:
+def _plan_change(
+    plan: SheetPlan, row: SheetRow, product: Row[Any], columns: dict[str, Any], *, has_pictures: bool
+) -> None:
     # An empty text and NULL are the same cell of a sheet.
     changed = {
         name: value
@@ -188,7 +228,11 @@ def _plan_change(plan: SheetPlan, row: SheetRow, product: Row[Any], columns: dic
         plan.problems.append(RowProblem(row=row.number, field="stock_quantity", message=message))
         return
     plan.accepted.append(row)
+    if has_pictures:
+        plan.pictures.append((row, product))
     if changed:
         plan.changed.append(ProductWrite("change", product, changed))
+    elif has_pictures:
+        plan.num_repictured += 1
     else:
         plan.num_unchanged += 1

@@ -6,11 +6,11 @@ rest goes on with the next batch, on any server: docs/decisions/0041-sheets.md.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from uuid import uuid4
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from tis.database.errors import DatabaseUnavailable
@@ -20,8 +20,9 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.importing import MAX_REPORTED_PROBLEMS, SheetPlan, import_sheet
-from tis.marketplace.sheets.rows import Sheet, SheetRow
-from tis.marketplace.tables import SheetBatch, SheetImport
+from tis.marketplace.sheets.rows import RowProblem, Sheet, SheetRow
+from tis.marketplace.sheets.sheet_pictures import has_fetches, queue_pictures
+from tis.marketplace.tables import PictureFetch, SheetBatch, SheetImport
 from tis.observability.logs import log_exception
 
 _UNFINISHED = ("waiting", "running")
@@ -40,6 +41,25 @@ FindPrincipal = Callable[[Session, str | None, str], Principal | None]
 
 def add_import(session: Session, principal: Principal, plan: SheetPlan, batch_rows: int) -> SheetImport:
     """For the rows that the plan accepted; the problems of the others are reported."""
+    job = _add_job(session, principal, plan)
+    for position, start in enumerate(range(0, len(plan.accepted), batch_rows)):
+        rows = [[row.number, row.values] for row in plan.accepted[start : start + batch_rows]]
+        session.add(SheetBatch(import_id=job.id, position=position, rows=rows))
+    session.flush()
+    return job
+
+
+def add_picture_import(session: Session, principal: Principal, plan: SheetPlan) -> SheetImport:
+    """Of a sheet whose rows are imported in this transaction: its pictures are still to be fetched."""
+    job = _add_job(session, principal, plan)
+    job.status, job.num_done = "running", job.num_rows
+    report = plan.report()
+    job.num_created, job.num_updated, job.num_unchanged = report.created, report.updated, report.unchanged
+    queue_pictures(session, job.id, plan.sheet_pictures)
+    return job
+
+
+def _add_job(session: Session, principal: Principal, plan: SheetPlan) -> SheetImport:
     _require_room(session, plan.supplier_id)
     num_refused = len({problem.row for problem in plan.problems})
     job = SheetImport(
@@ -53,11 +73,22 @@ def add_import(session: Session, principal: Principal, plan: SheetPlan, batch_ro
     )
     session.add(job)
     session.flush()
-    for position, start in enumerate(range(0, len(plan.accepted), batch_rows)):
-        rows = [[row.number, row.values] for row in plan.accepted[start : start + batch_rows]]
-        session.add(SheetBatch(import_id=job.id, position=position, rows=rows))
-    session.flush()
     return job
+
+
+def end_row_of_import(session: Session, job: SheetImport, problems: Sequence[tuple[int, str]]) -> None:
+    """The pictures of a row are there, or are not to be had. With the last ones the import ends: its row is locked."""
+    found = [RowProblem(row=row, field="pictures", message=message).model_dump() for row, message in problems]
+    job.problems = [*job.problems, *found][:MAX_REPORTED_PROBLEMS]
+    has_batches = session.scalar(select(exists().where(SheetBatch.import_id == job.id)))
+    if job.status in _UNFINISHED and not has_batches and not has_fetches(session, job.id):
+        _finish(session, job, "done")
+
+
+def num_fetches(session: Session, import_id: str) -> int:
+    """The rows whose pictures are still to be fetched."""
+    waiting = select(func.count()).select_from(PictureFetch).where(PictureFetch.import_id == import_id)
+    return session.scalar(waiting) or 0
 
 
 def find_import(session: Session, principal: Principal, supplier_id: int, import_id: str) -> SheetImport:
@@ -89,12 +120,15 @@ class ImportWorker:
         find_principal: FindPrincipal,
         max_products: int | None = None,  # of a supplier
         interval_seconds: float = 3.0,
+        *,
+        public_url: str = "",
     ) -> None:
         self._reading = reading
         self._writing = writing
         self._search = search
         self._find_principal = find_principal
         self._max_products = max_products
+        self._public_url = public_url
         self._interval_seconds = interval_seconds
         self._end = threading.Event()
         self._wake = threading.Event()
@@ -143,7 +177,12 @@ class ImportWorker:
 
     def _import_next(self, session: Session, taken: list[str]) -> bool:
         """Adds the id of the import to `taken`, as the transaction may fail."""
-        unfinished = select(SheetImport).where(SheetImport.status.in_(_UNFINISHED))
+        # Of one that only waits for pictures, `PictureFetcher` does the rest.
+        has_work = or_(
+            exists().where(SheetBatch.import_id == SheetImport.id),
+            ~exists().where(PictureFetch.import_id == SheetImport.id),
+        )
+        unfinished = select(SheetImport).where(SheetImport.status.in_(_UNFINISHED), has_work)
         oldest = unfinished.order_by(SheetImport.touched_at, SheetImport.id).limit(1)
         job = session.scalar(oldest.with_for_update(skip_locked=True))
         if job is None:
@@ -156,22 +195,25 @@ class ImportWorker:
         if batch := session.scalar(batches):
             self._import_batch(session, principal, job, batch)
         job.status, job.touched_at = "running", now()
-        if batch is None or job.num_done >= job.num_rows:
+        if (batch is None or job.num_done >= job.num_rows) and not has_fetches(session, job.id):
             _finish(session, job, "done")
         return True
 
     def _import_batch(self, session: Session, principal: Principal, job: SheetImport, batch: SheetBatch) -> None:
         rows = [SheetRow(number, values) for number, values in batch.rows]
         sheet = Sheet(rows, problems=[], columns=[], num_rows=len(rows))
-        report = import_sheet(
+        plan = import_sheet(
             session,
             principal,
             self._search,
             job.supplier_id,
             sheet,
+            public_url=self._public_url,
             partial=True,
             max_products=self._max_products,
         )
+        queue_pictures(session, job.id, plan.sheet_pictures)
+        report = plan.report()
         job.num_created += report.created
         job.num_updated += report.updated
         job.num_unchanged += report.unchanged

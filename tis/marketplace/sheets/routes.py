@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -16,14 +16,16 @@ from tis.marketplace.context import ContextDep, MarketServices, RequestContext
 from tis.marketplace.kit.docs import Responses, json_example, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.idempotency import KeyHeader, key_for_content
+from tis.marketplace.kit.picture_links import pictures_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.service import supplier_for_member
+from tis.marketplace.products.writing import COLUMN_OF_FIELD
 from tis.marketplace.rates import limited
 from tis.marketplace.sheets.columns import COLUMNS
 from tis.marketplace.sheets.importing import ImportReport, SheetRefused, import_sheet, plan_sheet
-from tis.marketplace.sheets.jobs import add_import, find_import
+from tis.marketplace.sheets.jobs import add_import, add_picture_import, find_import, num_fetches
 from tis.marketplace.sheets.rows import RowProblem, Sheet, read_rows, write_rows
 from tis.marketplace.sheets.upload import MAX_SHEET_BYTES, OPENAPI_BODY, SheetDep
 from tis.marketplace.tables import Product, SheetImport
@@ -42,6 +44,7 @@ class ImportProgress(BaseModel):
     created: int
     updated: int
     unchanged: int
+    pictures_left: int = Field(description="rows whose pictures are still to be fetched")
     errors: list[RowProblem]
     detail: str | None
     created_at: datetime
@@ -64,13 +67,14 @@ _PROGRESS = {
     "created": 4000,
     "updated": 480,
     "unchanged": 20,
+    "pictures_left": 3,
     "errors": [],
     "detail": None,
     "created_at": "2026-11-22T08:30:00Z",
     "ended_at": None,
 }
-_SHEET = "\ufeffname,description,price,stock_quantity,category,tags,sku,brand,condition,is_available\r\n"
-_SHEET += 'Laptop ASUS ROG,Gaming laptop,15999000,5,laptop,"gaming,asus",ASU-1,ASUS,new,true\r\n'
+_SHEET = "\ufeffname,description,price,stock_quantity,category,tags,sku,brand,condition,is_available,pictures\r\n"
+_SHEET += 'Laptop ASUS ROG,Gaming laptop,15999000,5,laptop,"gaming,asus",ASU-1,ASUS,new,true,https://example.com/laptop.jpg\r\n'
 
 _IMPORT_RESPONSES = responses(_REPORT, {413: f"A sheet has at most {MAX_SHEET_BYTES:,} bytes."})
 _IMPORT_RESPONSES[202] = json_example("Imported in the background", _PROGRESS | {"status": "waiting", "rows_done": 0})
@@ -99,6 +103,8 @@ def import_products(
 
     The header has the names of the fields, or Indonesian ones such as `nama`, `harga`, `stok`. A sheet of more than
     5,000 rows answers 202 once its rows are checked, and is imported in the background: `Location` shows its progress.
+    So does a smaller one with new pictures: its rows are imported at once, the `pictures` (URLs with spaces between
+    them) are fetched then.
     """
     with context.market.sheet_slots.slot(supplier_id):
         sheet = read_rows(data, "ignore" if ignore_unknown else "report" if dry_run else "refuse")
@@ -130,38 +136,56 @@ def import_products(
 def import_progress(supplier_id: Id, import_id: UUID, context: ContextDep) -> JSONResponse:
     """Read the progress of an import in the background, for members. The last 20 of a supplier are kept."""
     with context.reading() as (session, principal):
-        return JSONText(_progress(find_import(session, principal, supplier_id, str(import_id))))
+        return JSONText(_progress(session, find_import(session, principal, supplier_id, str(import_id))))
 
 
 def _dry_run(context: RequestContext, supplier_id: int, sheet: Sheet) -> JSONResponse:
     with context.reading() as (session, principal):
         max_products = context.market.rules.max_products_per_supplier
-        report = plan_sheet(session, principal, supplier_id, sheet, max_products=max_products).report(dry_run=True)
+        public_url = context.market.rules.public_url
+        plan = plan_sheet(session, principal, supplier_id, sheet, public_url=public_url, max_products=max_products)
+        report = plan.report(dry_run=True)
     return _report_response(report.model_copy(update={"columns": sheet.columns}))
 
 
 def _import_now(
     market: MarketServices, session: Session, principal: Principal, supplier_id: int, sheet: Sheet, *, partial: bool
 ) -> JSONResponse:
-    max_products = market.rules.max_products_per_supplier
-    report = import_sheet(
-        session, principal, market.search, supplier_id, sheet, partial=partial, max_products=max_products
+    plan = import_sheet(
+        session,
+        principal,
+        market.search,
+        supplier_id,
+        sheet,
+        public_url=market.rules.public_url,
+        partial=partial,
+        max_products=market.rules.max_products_per_supplier,
     )
-    if report.detail:
-        raise SheetRefused(report)
-    return _report_response(report)
+    if plan.problems and not partial:
+        raise SheetRefused(plan.refusal())
+    if plan.pictures:
+        return JSONText(_progress(session, add_picture_import(session, principal, plan)), 202)
+    return _report_response(plan.report())
 
 
 def _begin_import(
     market: MarketServices, session: Session, principal: Principal, supplier_id: int, sheet: Sheet, *, partial: bool
 ) -> JSONResponse:
-    plan = plan_sheet(session, principal, supplier_id, sheet, max_products=market.rules.max_products_per_supplier)
+    rules = market.rules
+    plan = plan_sheet(
+        session,
+        principal,
+        supplier_id,
+        sheet,
+        public_url=rules.public_url,
+        max_products=rules.max_products_per_supplier,
+    )
     if plan.problems and not partial:
         raise SheetRefused(plan.refusal())
-    return JSONText(_progress(add_import(session, principal, plan, market.rules.sheet_batch_rows)), 202)
+    return JSONText(_progress(session, add_import(session, principal, plan, rules.sheet_batch_rows)), 202)
 
 
-def _progress(job: SheetImport) -> str:
+def _progress(session: Session, job: SheetImport) -> str:
     return ImportProgress(
         id=job.id,
         status=job.status,
@@ -170,6 +194,7 @@ def _progress(job: SheetImport) -> str:
         created=job.num_created,
         updated=job.num_updated,
         unchanged=job.num_unchanged,
+        pictures_left=num_fetches(session, job.id),
         errors=[RowProblem.model_validate(problem) for problem in job.problems],
         detail=job.detail,
         created_at=job.created_at,
@@ -186,8 +211,7 @@ def export_products(supplier_id: Id, context: ContextDep) -> StreamingResponse:
     """Export all products of a supplier, for its members, as a sheet that the import accepts."""
     with context.reading() as (session, principal):
         supplier_for_member(session, principal, supplier_id)
-        first = _products_of(session, supplier_id, 0, _EXPORT_BATCH)
-        rows, last = [_sheet_row(product) for product in first], first[-1].id if first else None
+        rows, last = _sheet_rows(session, supplier_id, 0, context.market.rules.public_url)
     headers = {"Content-Disposition": f'attachment; filename="products-{supplier_id}.csv"'}
     parts = _csv_parts(context.market, supplier_id, rows, last)
     return StreamingResponse(parts, media_type="text/csv; charset=utf-8", headers=headers)
@@ -209,10 +233,19 @@ def _csv_parts(market: MarketServices, supplier_id: int, rows: list[dict[str, An
     yield write_rows(rows, with_header=True)
     while last is not None and len(rows) == _EXPORT_BATCH:
         with market.reading() as session:
-            products = _products_of(session, supplier_id, last, _EXPORT_BATCH)
-            rows, last = [_sheet_row(product) for product in products], products[-1].id if products else None
+            rows, last = _sheet_rows(session, supplier_id, last, market.rules.public_url)
         yield write_rows(rows)
 
 
-def _sheet_row(product: Product) -> dict[str, Any]:
-    return {name: getattr(product, "on_hand" if name == "stock_quantity" else name) for name in COLUMNS}
+def _sheet_rows(
+    session: Session, supplier_id: int, after: int, public_url: str
+) -> tuple[list[dict[str, Any]], int | None]:
+    """With the last id."""
+    products = _products_of(session, supplier_id, after, _EXPORT_BATCH)
+    pictures = pictures_of(session, [product.id for product in products])
+    rows = []
+    for product in products:
+        row = {name: getattr(product, COLUMN_OF_FIELD.get(name, name)) for name in COLUMNS if name != "pictures"}
+        urls = [f"{public_url.rstrip('/')}{one.urls.large}" for one in pictures[product.id]]
+        rows.append({**row, "pictures": urls})
+    return rows, products[-1].id if products else None

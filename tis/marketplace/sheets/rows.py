@@ -164,4 +164,6 @@ def _read_cell(row: SheetRow, field_name: str, text: str) -> list[RowProblem]:
 def _cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        value = " ".join(value)
     return "" if value is None else guard(str(value))

@@ -15,6 +15,7 @@ from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.pictures.service import erase_pictures
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.stock.service import release_all
@@ -69,6 +70,7 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     supplier.opening_hours = supplier.time_zone = None
     close_supplier(session, principal, search, supplier)
+    erase_pictures(session, supplier.id)
     search.refresh_supplier(session, supplier.id)  # of a shop that was closed before: its products have its old words
     index_supplier_words(session, [supplier.id])
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)

@@ -6,7 +6,14 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
-from tis.marketplace.auth.accounts import account_export, columns_of, lock_account, supplier_account, user_account
+from tis.marketplace.auth.accounts import (
+    MAX_EXPORTED_ROWS,
+    account_export,
+    columns_of,
+    lock_account,
+    supplier_account,
+    user_account,
+)
 from tis.marketplace.auth.service import flush_unique_email
 from tis.marketplace.auth.tokens import end_all_chains
 from tis.marketplace.columns import now
@@ -14,6 +21,7 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import abbreviated_name, email_key, key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
+from tis.marketplace.pictures.service import exported_pictures
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import require_account_owner, require_admin, require_owner, sees_hidden_goods
 from tis.marketplace.search.product_search import ProductSearch
@@ -146,12 +154,14 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
     supplier = session.get(Supplier, supplier_id)
     if supplier is None:
         raise NotFound("Supplier not found")
+    pictures = exported_pictures(session, supplier_id, MAX_EXPORTED_ROWS + 1)
     goods = session.scalar(select(func.count()).where(Product.supplier_id == supplier_id))
     return {
         "profile": {**columns_of(supplier), "has_password": supplier.password_hash is not None},
         "members": _exported_members(session, supplier_id),
         "product_count": goods,
-        **account_export(session, account),
+        **account_export(session, account, ["pictures"] if len(pictures) > MAX_EXPORTED_ROWS else []),
+        "pictures": pictures[:MAX_EXPORTED_ROWS],
     }
 
 

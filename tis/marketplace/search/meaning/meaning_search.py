@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.orm import Session
 
-from tis.errors import ServiceError
+from tis.errors import NotImplementedHere, ServiceError, Unavailable
 from tis.marketplace.search.meaning.text_models import TextModels, product_text
 from tis.marketplace.search.meaning.vector_matrix import Neighbour, VectorMatrix
 from tis.marketplace.search.product_rows import load_products
@@ -21,6 +22,8 @@ _log = logging.getLogger("tis.marketplace")
 _NEAREST = (200, 2000)  # products whose filters are looked at; more only where none of the first passes
 _MAX_QUERY_CHARS = 500
 _MAX_WAITING = 8  # searches that wait for a model; further ones go on by words
+_PICTURE_SECONDS = 30.0  # for a model to look at a picture
+NO_SIGHT = "This needs MARKETPLACE_EMBEDDING_MODEL to name a served model that also makes vectors of pictures."
 _PAUSE_SECONDS = 5.0  # after a failure, in which no model is asked
 
 
@@ -69,6 +72,21 @@ class MeaningSearch:
         MEANING_SEARCHES.labels("found" if ids else "nothing").inc()
         return ids
 
+    def require_sight(self) -> None:
+        """Raises NotImplementedHere if the embedding model takes texts alone."""
+        if not self._models.sees(_PICTURE_SECONDS):
+            raise NotImplementedHere(NO_SIGHT)
+
+    def near_picture(self, pixels: Any, data: bytes, count: int) -> Sequence[int]:
+        """Products whose words say what the picture shows, nearest first. Nobody may have seen these ids yet."""
+        if not self._places.acquire(blocking=False):
+            raise Unavailable("Too many searches wait for the model. Retry shortly.", retry_after=2)
+        try:
+            model, vector = self._models.picture_vector(pixels, data, _PICTURE_SECONDS)
+        finally:
+            self._places.release()
+        return [one.product_id for one in self._nearest(model, vector, count, min_similarity=-1.0)]
+
     def _fused(self, query: ProductQuery, text: str) -> Sequence[int]:
         ends = time.monotonic() + self._limits.timeout_seconds
         model, [vector] = self._models.vectors([text], "query", self._limits.timeout_seconds)
@@ -88,14 +106,17 @@ class MeaningSearch:
         order = sorted(zip(scores, products, strict=True), key=lambda one: -one[0])
         return [product.id for _, product in order]
 
-    def _nearest(self, model: str, vector: object, count: int) -> Sequence[Neighbour]:
+    def _nearest(
+        self, model: str, vector: object, count: int, min_similarity: float | None = None
+    ) -> Sequence[Neighbour]:
         import numpy
 
         numbers = numpy.asarray(vector, numpy.float32)
         length = float(numpy.linalg.norm(numbers))
         if not length:
             return ()
-        return self.matrix.nearest(model, numbers / length, self._limits.min_similarity, count)
+        least = self._limits.min_similarity if min_similarity is None else min_similarity
+        return self.matrix.nearest(model, numbers / length, least, count)
 
     @property
     def _pauses(self) -> bool:

@@ -9,7 +9,7 @@ _MAX_DESCRIPTION_CHARS = 600
 
 
 class TextModels(Protocol):
-    """`app` passes the engine's. Both methods raise a ServiceError if the model gives nothing in time."""
+    """`app` passes the engine's. All methods raise a ServiceError if the model gives nothing in time."""
 
     has_reranker: bool
 
@@ -17,6 +17,14 @@ class TextModels(Protocol):
         self, texts: Sequence[str], purpose: Literal["query", "document"], timeout_seconds: float
     ) -> tuple[str, Any]:
         """The name of the model with its revision, and a vector of numpy for each text."""
+        ...
+
+    def sees(self, timeout_seconds: float) -> bool:
+        """Whether the embedding model makes vectors of pictures, too."""
+        ...
+
+    def picture_vector(self, pixels: Any, data: bytes, timeout_seconds: float) -> tuple[str, Any]:
+        """As `vectors`, of one picture: its pixels, and the file that has them."""
         ...
 
     def scores(self, query: str, texts: Sequence[str], timeout_seconds: float) -> Sequence[float]: ...
