@@ -85,6 +85,8 @@ class CharacterTokenizer:
         text = text_of(prompt.messages[-1])
         if not text:
             raise BadRequest("The echo model repeats the last message, which is empty.", param="messages")
+        if prompt.continue_final_message and len(prompt.messages) > 1:
+            text = text_of(prompt.messages[-2]).removeprefix(text)  # it goes on with the echo that was begun
         return [ord(character) for character in text]
 
     def encode_text(self, text: str) -> list[int]:

@@ -1,0 +1,115 @@
+"""The checker of histories is believed by the proof of the cluster: here it must see through doctored ones."""
+
+import pytest
+
+from tests.faults.cluster.linear import Operation, is_linear
+
+HISTORIES: dict[str, tuple[bool, list[Operation]]] = {
+    "a begin and a cancel": (
+        True,
+        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("cancel", 2, 3, "cancelled")],
+    ),
+    "two clients begin the same": (
+        True,
+        [Operation("begin", 0, 2, "answer", "a", "1"), Operation("begin", 1, 3, "answer", "a", "1")],
+    ),
+    "the same is begun twice": (
+        False,
+        [Operation("begin", 0, 2, "answer", "a", "1"), Operation("begin", 1, 3, "answer", "a", "2")],
+    ),
+    "another is refused": (
+        True,
+        [Operation("begin", 0, 2, "answer", "a", "1"), Operation("begin", 1, 3, "conflict", "b")],
+    ),
+    "each refuses the other": (
+        False,
+        [Operation("begin", 0, 2, "conflict", "a"), Operation("begin", 1, 3, "conflict", "b")],
+    ),
+    "both run at once": (
+        False,
+        [
+            Operation("begin", 0, 2, "answer", "a", "1"),
+            Operation("begin", 1, 3, "answer", "b", "2"),
+            Operation("cancel", 4, 5, "cancelled"),
+            Operation("begin", 6, 7, "conflict", "c"),
+            Operation("cancel", 8, 9, "finished"),
+        ],
+    ),
+    "one runs when the other has ended": (
+        True,
+        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("begin", 2, 3, "answer", "b", "2")],
+    ),
+    "a conflict with nothing": (False, [Operation("begin", 0, 1, "conflict", "a")]),
+    "a cancel of what begins later": (
+        False,
+        [Operation("cancel", 0, 1, "cancelled"), Operation("begin", 2, 3, "answer", "a", "1")],
+    ),
+    "a cancel of nothing": (
+        True,
+        [Operation("cancel", 0, 1, "unknown"), Operation("begin", 2, 3, "answer", "a", "1")],
+    ),
+    "what is begun is unknown": (
+        False,
+        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("cancel", 2, 3, "unknown")],
+    ),
+    "what has finished is begun again": (
+        False,
+        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("begin", 4, 5, "answer", "a", "2")],
+    ),
+    "cancelled, then finished": (
+        False,
+        [
+            Operation("begin", 0, 1, "answer", "a", "1"),
+            Operation("cancel", 2, 3, "cancelled"),
+            Operation("cancel", 4, 5, "finished"),
+        ],
+    ),
+    "cancelled while its server was paused": (
+        True,
+        [
+            Operation("begin", 0, 1, "answer", "a", "1"),
+            Operation("cancel", 2, 3, "cancelled"),
+            Operation("begin", 4, 5, "conflict", "b"),
+            Operation("begin", 6, 7, "answer", "b", "2"),
+        ],
+    ),
+    "an unanswered begin took effect": (
+        True,
+        [Operation("begin", 0, request="a"), Operation("begin", 1, 2, "conflict", "b")],
+    ),
+    "an unanswered begin took effect later": (
+        True,
+        [
+            Operation("begin", 0, request="a"),
+            Operation("cancel", 1, 2, "unknown"),
+            Operation("begin", 3, 4, "conflict", "b"),
+        ],
+    ),
+    "an unanswered begin is no other's": (
+        False,
+        [Operation("begin", 3, request="a"), Operation("begin", 0, 2, "conflict", "b")],
+    ),
+    "what failed is begun again": (
+        True,
+        [
+            Operation("begin", 0, 1, "answer", "a", "1"),
+            Operation("cancel", 2, 3, "failed"),
+            Operation("begin", 4, 5, "answer", "a", "2"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history_is_linear_if_some_order_explains_every_answer(name: str) -> None:
+    expected, operations = HISTORIES[name]
+    failed = ["1"] if "failed" in name else []
+    assert is_linear(operations, failed) == expected
+    assert is_linear(operations[::-1], failed) == expected
+
+
+def test_a_history_of_many_clients_is_checked_at_once() -> None:
+    begins = [Operation("begin", number, 100 + number, "answer", "a", "1") for number in range(9)]
+    cancels = [Operation("cancel", number, 100 + number, "cancelled") for number in range(9)]
+    assert is_linear([*begins, *cancels])
+    assert not is_linear([*begins, *cancels, Operation("cancel", 200, 201, "finished")])
