@@ -89,6 +89,17 @@ HISTORIES: dict[str, tuple[bool, list[Operation]]] = {
         False,
         [Operation("begin", 3, request="a"), Operation("begin", 0, 2, "conflict", "b")],
     ),
+    "what failed is refused while another runs": (
+        True,
+        [
+            Operation("begin", 0, 1, "answer", "a", "1"),
+            Operation("cancel", 2, 3, "failed"),
+            Operation("begin", 4, 5, "answer", "b", "2"),
+            Operation("begin", 6, 7, "conflict", "a"),
+            Operation("cancel", 8, 9, "cancelled"),
+            Operation("begin", 10, 11, "answer", "a", "3"),
+        ],
+    ),
     "what failed is begun again": (
         True,
         [

@@ -56,9 +56,7 @@ def all_blows(cluster: Cluster, chance: Random) -> list[Blow]:
     for part, proxies in cluster.proxies.items():
         for way in _WAYS:
             name = f"{way} between {part} and a server" if part != "upstreams" else f"{way} before an upstream"
-            blows.append(
-                Blow(name, lambda p=proxies, w=way: spoil(some(p), w, long), needs_calm=part == "redis")
-            )
+            blows.append(Blow(name, lambda p=proxies, w=way: spoil(some(p), w, long), needs_calm=part == "redis"))
     return blows
 
 

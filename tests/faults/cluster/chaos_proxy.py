@@ -34,7 +34,7 @@ class ChaosProxy:
     def __init__(self, target: int | Path, chance: Random) -> None:
         """`target`: a port on this machine, or a UNIX socket."""
         self.port = free_port()
-        self.num_cut = 0
+        self.num_swallowed = 0  # bytes
         self._target = target
         self._chance = chance
         self._latency_seconds = self._jitter_seconds = 0.0
@@ -68,7 +68,6 @@ class ChaosProxy:
     def cut(self, share: float = 1.0) -> None:
         for connection in list(self._open):
             if self._chance.random() < share:
-                self.num_cut += 1
                 connection.reset()
 
     def refuse(self) -> None:
@@ -138,6 +137,7 @@ class ChaosProxy:
                 await self._flowing.wait()
                 if direction in self._swallowed:
                     connection.has_lost_bytes = True
+                    self.num_swallowed += len(data)
                 elif sink.is_closing():
                     return
                 else:

@@ -33,12 +33,12 @@ class SequentialSession:
     answers: tuple[tuple[str, str], ...] = ()  # the request and the id of each, the latest last
     status: EndStatus | Literal["running", "ending"] | None = None  # of the latest; ending: told that it is cancelled
 
-    def after(self, operation: Operation) -> Iterator["SequentialSession"]:
+    def after(self, operation: Operation, failed: Collection[str]) -> Iterator["SequentialSession"]:
         """Nothing, where the operation cannot be answered so."""
         if operation.verb == "cancel":
             yield from self._after_cancel(operation.told)
         else:
-            yield from self._after_begin(operation)
+            yield from self._after_begin(operation, failed)
 
     def by_itself(self, failed: Collection[str]) -> Iterator["SequentialSession"]:
         if self.status == "running":
@@ -60,10 +60,11 @@ class SequentialSession:
     def _shown_status(self) -> str | None:
         return "cancelled" if self.status == "ending" else self.status
 
-    def _after_begin(self, operation: Operation) -> Iterator["SequentialSession"]:
+    def _after_begin(self, operation: Operation, failed: Collection[str]) -> Iterator["SequentialSession"]:
         known = next((answer for request, answer in reversed(self.answers) if request == operation.request), None)
-        is_again = self.status == "failed" and bool(self.answers) and self.answers[-1][0] == operation.request
-        if known is not None and not is_again:
+        is_latest = bool(self.answers) and self.answers[-1][0] == operation.request
+        has_failed = self.status == "failed" if is_latest else known in failed
+        if known is not None and not has_failed:
             if operation.told is None or (operation.told == "answer" and known in ("", operation.answer_id)):
                 answers = tuple(
                     (request, operation.answer_id or answer) if answer == known == "" else (request, answer)
@@ -94,7 +95,7 @@ class _Search:
         self.seen.add((done, state))
         steps: list[tuple[int, SequentialSession]] = []
         for number in self._next_ones(left):
-            for following in state.after(self.operations[number]):
+            for following in state.after(self.operations[number], self.failed):
                 if following == state and self.operations[number].told:  # to take it now can be no mistake
                     return self.finds_order(done | 1 << number, state)
                 steps.append((done | 1 << number, following))

@@ -16,7 +16,6 @@ from tests.faults.cluster.machines import Cluster, ClusterPlan, running_cluster
 from tests.faults.cluster.wanderers import Wanderer, blocks_seen, read_again, violations_of
 
 _NUM_BUYERS = 2
-_PATIENCE_SECONDS = 240.0  # of one wandering client
 _MAX_NOTES = 40
 
 
@@ -31,6 +30,7 @@ class ProofPlan:
     num_rivals_at_once: int = 4
     num_blows: int = 0  # 0: every one once
     pause_seconds: float = 1.5  # at most, between two of them
+    patience_seconds: float = 240.0  # of one wandering client
     latency_seconds: float = 0.002
     jitter_seconds: float = 0.008
     cluster: ClusterPlan = field(default_factory=ClusterPlan)
@@ -120,7 +120,7 @@ async def _work_and_strike(cluster: Cluster, plan: ProofPlan, say: Callable[[str
 
     async def wander(number: int) -> None:
         wanderers.append(Wanderer(number, cluster.fronts, calm, Random(f"{seed} {number}"), plan.text_length))
-        await wanderers[-1].wander(_PATIENCE_SECONDS)
+        await wanderers[-1].wander(plan.patience_seconds)
 
     async def contend(number: int) -> None:
         rivals = RivalClients(number, cluster.fronts, Random(f"rivals {seed} {number}"))
