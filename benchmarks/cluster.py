@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
@@ -228,7 +228,8 @@ async def measure_sessions(num_clients: int, seconds: float, rounds: int) -> Non
         await stack.enter_async_context(_running(*servers))
         print(f"\n{num_clients} clients, each one session of {len(_ECHOED)} tokens after the other:\n")
         print(
-            "| servers | sessions a second | CPU of the servers, ms a session | of Redis | of this client |\n|---|---|---|---|---|"
+            "| servers | sessions a second | CPU of the servers, ms a session | of Redis | of this client |\n"
+            "|---|---|---|---|---|"
         )
         for number in range(rounds):
             for used in (servers[:1], servers) if number % 2 else (servers, servers[:1]):
