@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -56,7 +57,7 @@ def all_blows(cluster: Cluster, chance: Random) -> list[Blow]:
     for part, proxies in cluster.proxies.items():
         for way in _WAYS:
             name = f"{way} between {part} and a server" if part != "upstreams" else f"{way} before an upstream"
-            blows.append(Blow(name, lambda p=proxies, w=way: spoil(some(p), w, long), needs_calm=part == "redis"))
+            blows.append(Blow(name, partial(spoil_one, proxies, way, long, chance), needs_calm=part == "redis"))
     return blows
 
 
@@ -118,7 +119,8 @@ async def kill_database(cluster: Cluster) -> None:
     await start_postgres(cluster.postgres)
 
 
-async def spoil(proxy: ChaosProxy, way: str, seconds: float) -> None:
+async def spoil_one(proxies: Sequence[ChaosProxy], way: str, seconds: float, chance: Random) -> None:
+    proxy = chance.choice(proxies)
     try:
         match way:
             case "cut":

@@ -98,7 +98,7 @@ class ClusterBuyers:
                     "SELECT id, product_id, quantity, status FROM stock_reservations"
                 ).fetchall()
             }
-            stock = dict(connection.execute("SELECT id, on_hand FROM products").fetchall())
+            stock: dict[int, int] = dict(connection.execute("SELECT id, on_hand FROM products").fetchall())
         for reservation, bought in self.bought.items():
             status = "committed" if bought.sold else "released"
             if rows.get(reservation) != (bought.product, bought.quantity, status):

@@ -136,6 +136,6 @@ async def _post(front: ChaosProxy, path: str) -> tuple[int, bytes]:
                 writer.close()
     except (OSError, TimeoutError):
         return 0, b""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    is_whole = f"content-length: {len(body)}".encode() in head.lower()
-    return (int(head.split(b" ")[1]), body) if is_whole else (0, b"")
+    headers, _, body = answer.partition(b"\r\n\r\n")
+    is_whole = f"content-length: {len(body)}".encode() in headers.lower()
+    return (int(headers.split(b" ")[1]), body) if is_whole else (0, b"")

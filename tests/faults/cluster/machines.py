@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -54,7 +55,7 @@ class Cluster:
     async def until_durable(self) -> None:
         for server in self.servers:
             if server.is_running:
-                await until(lambda server=server: is_durable(server), 60, "a server that stores sessions again")
+                await until(partial(is_durable, server), 60, "a server that stores sessions again")
 
     def slow_everything(self, latency_seconds: float, jitter_seconds: float) -> None:
         for ways in self.proxies.values():

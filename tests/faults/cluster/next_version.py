@@ -10,6 +10,7 @@ import os
 import runpy
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ REPOSITORY = Path(__file__).parents[3]
 sys.path[0] = str(REPOSITORY)
 
 from tis.chat import run_spec  # noqa: E402  behind the path that has it
-from tis.streaming.stores import redis_changes, redis_records, redis_replica  # noqa: E402
+from tis.streaming.stores import redis_records  # noqa: E402
 from tis.streaming.stores.store import SessionRecord, TurnRecord  # noqa: E402
 
 
@@ -38,13 +39,13 @@ def add_fields() -> None:
     def with_tone(spec: run_spec.RunSpec) -> dict[str, Any]:
         return {**to_json(spec), "tone": {"is": "new"}}
 
-    redis_changes.session_fields, redis_changes.turn_value = with_colour, with_mood
-    run_spec.RunSpec.to_json = with_tone  # type: ignore[method-assign]
+    replace("redis_changes", session_fields=with_colour, turn_value=with_mood)
+    setattr(run_spec.RunSpec, "to_json", with_tone)  # noqa: B010  mypy refuses the plain assignment
 
 
 def raise_records() -> None:
     redis_records.VERSION += 1
-    redis_replica.VERSION += 1
+    replace("redis_replica", VERSION=redis_records.VERSION)
 
 
 def raise_runs() -> None:
@@ -54,7 +55,13 @@ def raise_runs() -> None:
         return from_json({**given, "version": run_spec.VERSION} if given.get("version") == before else given)
 
     run_spec.VERSION += 1
-    run_spec.RunSpec.from_json = of_both  # type: ignore[method-assign, assignment]
+    setattr(run_spec.RunSpec, "from_json", of_both)  # noqa: B010
+
+
+def replace(module: str, **names: Any) -> None:
+    """In a module that has imported them by name."""
+    for name, value in names.items():
+        setattr(import_module(f"tis.streaming.stores.{module}"), name, value)
 
 
 if __name__ == "__main__":
