@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import psutil
 from chat import run_on_fast_loop
@@ -109,9 +110,8 @@ class StreamReader(asyncio.Protocol):
         self._rest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._request)
+        self._transport = cast(asyncio.Transport, transport)  # that of uvloop is no such class
+        self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
         now = time.monotonic_ns()
