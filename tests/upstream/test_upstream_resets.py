@@ -42,7 +42,7 @@ def test_a_reset_at_any_moment_is_a_fault_of_the_upstream(resetting_url: str, lo
 
     async def ask() -> None:
         http = UpstreamHttp(resetting_url, "", UpstreamSeconds(), None)
-        for _ in range(60):  # it takes some luck
+        for _ in range(150):  # it takes some luck
             found = await asyncio.gather(*(http.get("/models", 5) for _ in range(12)), return_exceptions=True)
             assert [one for one in found if not isinstance(one, UpstreamFault)] == []
         await http.close()
