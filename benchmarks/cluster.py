@@ -26,7 +26,7 @@ from chat import run_on_fast_loop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the server and its tests
 
-from tests.faults.cluster.machines import ClusterPlan
+from tests.faults.cluster.machines import ChaosClusterPlan
 from tests.faults.cluster.proof import ProofPlan, prove
 from tests.faults.mortal_server import MortalServer
 from tests.redis_server import RedisServer, running_redis
@@ -276,7 +276,7 @@ async def run_proof(arguments: argparse.Namespace) -> bool:
         num_sessions=arguments.sessions,
         num_at_once=arguments.at_once,
         num_blows=arguments.blows,
-        cluster=ClusterPlan(seed=arguments.seed),
+        cluster=ChaosClusterPlan(seed=arguments.seed),
     )
     began = time.monotonic()
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.cluster.machines import ClusterPlan
+from tests.faults.cluster.machines import ChaosClusterPlan
 from tests.faults.cluster.proof import ProofPlan, prove
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -24,7 +24,7 @@ PLAN = ProofPlan(
     num_rivals=6,
     num_rivals_at_once=2,
     pause_seconds=0.5,
-    cluster=ClusterPlan(tokens_per_second=16),
+    cluster=ChaosClusterPlan(tokens_per_second=16),
     choose=lambda blow: blow.name in BLOWS,
 )
 

@@ -2,110 +2,110 @@
 
 import pytest
 
-from tests.faults.cluster.linear import Operation, is_linear
+from tests.faults.cluster.linear import SessionOperation, is_linear
 
-HISTORIES: dict[str, tuple[bool, list[Operation]]] = {
+HISTORIES: dict[str, tuple[bool, list[SessionOperation]]] = {
     "a begin and a cancel": (
         True,
-        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("cancel", 2, 3, "cancelled")],
+        [SessionOperation("begin", 0, 1, "answer", "a", "1"), SessionOperation("cancel", 2, 3, "cancelled")],
     ),
     "two clients begin the same": (
         True,
-        [Operation("begin", 0, 2, "answer", "a", "1"), Operation("begin", 1, 3, "answer", "a", "1")],
+        [SessionOperation("begin", 0, 2, "answer", "a", "1"), SessionOperation("begin", 1, 3, "answer", "a", "1")],
     ),
     "the same is begun twice": (
         False,
-        [Operation("begin", 0, 2, "answer", "a", "1"), Operation("begin", 1, 3, "answer", "a", "2")],
+        [SessionOperation("begin", 0, 2, "answer", "a", "1"), SessionOperation("begin", 1, 3, "answer", "a", "2")],
     ),
     "another is refused": (
         True,
-        [Operation("begin", 0, 2, "answer", "a", "1"), Operation("begin", 1, 3, "conflict", "b")],
+        [SessionOperation("begin", 0, 2, "answer", "a", "1"), SessionOperation("begin", 1, 3, "conflict", "b")],
     ),
     "each refuses the other": (
         False,
-        [Operation("begin", 0, 2, "conflict", "a"), Operation("begin", 1, 3, "conflict", "b")],
+        [SessionOperation("begin", 0, 2, "conflict", "a"), SessionOperation("begin", 1, 3, "conflict", "b")],
     ),
     "both run at once": (
         False,
         [
-            Operation("begin", 0, 2, "answer", "a", "1"),
-            Operation("begin", 1, 3, "answer", "b", "2"),
-            Operation("cancel", 4, 5, "cancelled"),
-            Operation("begin", 6, 7, "conflict", "c"),
-            Operation("cancel", 8, 9, "finished"),
+            SessionOperation("begin", 0, 2, "answer", "a", "1"),
+            SessionOperation("begin", 1, 3, "answer", "b", "2"),
+            SessionOperation("cancel", 4, 5, "cancelled"),
+            SessionOperation("begin", 6, 7, "conflict", "c"),
+            SessionOperation("cancel", 8, 9, "finished"),
         ],
     ),
     "one runs when the other has ended": (
         True,
-        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("begin", 2, 3, "answer", "b", "2")],
+        [SessionOperation("begin", 0, 1, "answer", "a", "1"), SessionOperation("begin", 2, 3, "answer", "b", "2")],
     ),
-    "a conflict with nothing": (False, [Operation("begin", 0, 1, "conflict", "a")]),
+    "a conflict with nothing": (False, [SessionOperation("begin", 0, 1, "conflict", "a")]),
     "a cancel of what begins later": (
         False,
-        [Operation("cancel", 0, 1, "cancelled"), Operation("begin", 2, 3, "answer", "a", "1")],
+        [SessionOperation("cancel", 0, 1, "cancelled"), SessionOperation("begin", 2, 3, "answer", "a", "1")],
     ),
     "a cancel of nothing": (
         True,
-        [Operation("cancel", 0, 1, "unknown"), Operation("begin", 2, 3, "answer", "a", "1")],
+        [SessionOperation("cancel", 0, 1, "unknown"), SessionOperation("begin", 2, 3, "answer", "a", "1")],
     ),
     "what is begun is unknown": (
         False,
-        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("cancel", 2, 3, "unknown")],
+        [SessionOperation("begin", 0, 1, "answer", "a", "1"), SessionOperation("cancel", 2, 3, "unknown")],
     ),
     "what has finished is begun again": (
         False,
-        [Operation("begin", 0, 1, "answer", "a", "1"), Operation("begin", 4, 5, "answer", "a", "2")],
+        [SessionOperation("begin", 0, 1, "answer", "a", "1"), SessionOperation("begin", 4, 5, "answer", "a", "2")],
     ),
     "cancelled, then finished": (
         False,
         [
-            Operation("begin", 0, 1, "answer", "a", "1"),
-            Operation("cancel", 2, 3, "cancelled"),
-            Operation("cancel", 4, 5, "finished"),
+            SessionOperation("begin", 0, 1, "answer", "a", "1"),
+            SessionOperation("cancel", 2, 3, "cancelled"),
+            SessionOperation("cancel", 4, 5, "finished"),
         ],
     ),
     "cancelled while its server was paused": (
         True,
         [
-            Operation("begin", 0, 1, "answer", "a", "1"),
-            Operation("cancel", 2, 3, "cancelled"),
-            Operation("begin", 4, 5, "conflict", "b"),
-            Operation("begin", 6, 7, "answer", "b", "2"),
+            SessionOperation("begin", 0, 1, "answer", "a", "1"),
+            SessionOperation("cancel", 2, 3, "cancelled"),
+            SessionOperation("begin", 4, 5, "conflict", "b"),
+            SessionOperation("begin", 6, 7, "answer", "b", "2"),
         ],
     ),
     "an unanswered begin took effect": (
         True,
-        [Operation("begin", 0, request="a"), Operation("begin", 1, 2, "conflict", "b")],
+        [SessionOperation("begin", 0, request="a"), SessionOperation("begin", 1, 2, "conflict", "b")],
     ),
     "an unanswered begin took effect later": (
         True,
         [
-            Operation("begin", 0, request="a"),
-            Operation("cancel", 1, 2, "unknown"),
-            Operation("begin", 3, 4, "conflict", "b"),
+            SessionOperation("begin", 0, request="a"),
+            SessionOperation("cancel", 1, 2, "unknown"),
+            SessionOperation("begin", 3, 4, "conflict", "b"),
         ],
     ),
     "an unanswered begin is no other's": (
         False,
-        [Operation("begin", 3, request="a"), Operation("begin", 0, 2, "conflict", "b")],
+        [SessionOperation("begin", 3, request="a"), SessionOperation("begin", 0, 2, "conflict", "b")],
     ),
     "what failed is refused while another runs": (
         True,
         [
-            Operation("begin", 0, 1, "answer", "a", "1"),
-            Operation("cancel", 2, 3, "failed"),
-            Operation("begin", 4, 5, "answer", "b", "2"),
-            Operation("begin", 6, 7, "conflict", "a"),
-            Operation("cancel", 8, 9, "cancelled"),
-            Operation("begin", 10, 11, "answer", "a", "3"),
+            SessionOperation("begin", 0, 1, "answer", "a", "1"),
+            SessionOperation("cancel", 2, 3, "failed"),
+            SessionOperation("begin", 4, 5, "answer", "b", "2"),
+            SessionOperation("begin", 6, 7, "conflict", "a"),
+            SessionOperation("cancel", 8, 9, "cancelled"),
+            SessionOperation("begin", 10, 11, "answer", "a", "3"),
         ],
     ),
     "what failed is begun again": (
         True,
         [
-            Operation("begin", 0, 1, "answer", "a", "1"),
-            Operation("cancel", 2, 3, "failed"),
-            Operation("begin", 4, 5, "answer", "a", "2"),
+            SessionOperation("begin", 0, 1, "answer", "a", "1"),
+            SessionOperation("cancel", 2, 3, "failed"),
+            SessionOperation("begin", 4, 5, "answer", "a", "2"),
         ],
     ),
 }
@@ -120,7 +120,7 @@ def test_a_history_is_linear_if_some_order_explains_every_answer(name: str) -> N
 
 
 def test_a_history_of_many_clients_is_checked_at_once() -> None:
-    begins = [Operation("begin", number, 100 + number, "answer", "a", "1") for number in range(9)]
-    cancels = [Operation("cancel", number, 100 + number, "cancelled") for number in range(9)]
+    begins = [SessionOperation("begin", number, 100 + number, "answer", "a", "1") for number in range(9)]
+    cancels = [SessionOperation("cancel", number, 100 + number, "cancelled") for number in range(9)]
     assert is_linear([*begins, *cancels])
-    assert not is_linear([*begins, *cancels, Operation("cancel", 200, 201, "finished")])
+    assert not is_linear([*begins, *cancels, SessionOperation("cancel", 200, 201, "finished")])

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.faults.cluster.calm import Calm
 from tests.faults.cluster.chaos_proxy import ChaosProxy
-from tests.faults.cluster.machines import LEASE_SECONDS, Cluster, kill_postgres, start_postgres
+from tests.faults.cluster.machines import LEASE_SECONDS, ChaosCluster, kill_postgres, start_postgres
 from tests.faults.mortal_server import MortalServer
 
 _WAYS = ("cut", "refuse", "stall", "black_hole", "half_open_there", "half_open_back")
@@ -35,7 +35,7 @@ class StruckBlow:
     seconds: float
 
 
-def all_blows(cluster: Cluster, chance: Random) -> list[Blow]:
+def all_blows(cluster: ChaosCluster, chance: Random) -> list[Blow]:
     """Each once; whom of two it hits, and for how long, is chance."""
     long = LEASE_SECONDS + 2.0  # another server takes what this one had
     short = LEASE_SECONDS / 2
@@ -61,7 +61,7 @@ def all_blows(cluster: Cluster, chance: Random) -> list[Blow]:
     return blows
 
 
-async def strike(blow: Blow, cluster: Cluster, calm: Calm, began: float) -> StruckBlow:
+async def strike(blow: Blow, cluster: ChaosCluster, calm: Calm, began: float) -> StruckBlow:
     """The next one comes when both servers store sessions again: two at once may lose what only memory had."""
     async with _calm_for(blow, calm):
         at = time.monotonic()
@@ -99,13 +99,13 @@ async def pause(server: MortalServer, seconds: float) -> None:
         os.kill(server.pid, signal.SIGCONT)
 
 
-async def kill_redis(cluster: Cluster) -> None:
+async def kill_redis(cluster: ChaosCluster) -> None:
     cluster.redis.kill()
     await asyncio.sleep(1)
     await asyncio.to_thread(cluster.redis.start)
 
 
-async def pause_redis(cluster: Cluster, seconds: float) -> None:
+async def pause_redis(cluster: ChaosCluster, seconds: float) -> None:
     cluster.redis.pause()
     try:
         await asyncio.sleep(seconds)
@@ -113,7 +113,7 @@ async def pause_redis(cluster: Cluster, seconds: float) -> None:
         cluster.redis.go_on()
 
 
-async def kill_database(cluster: Cluster) -> None:
+async def kill_database(cluster: ChaosCluster) -> None:
     kill_postgres(cluster.postgres)
     await asyncio.sleep(1)
     await start_postgres(cluster.postgres)

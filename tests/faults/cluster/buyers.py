@@ -11,7 +11,7 @@ import httpx2
 import psycopg
 
 from tests.faults.cluster.chaos_proxy import ChaosProxy
-from tests.faults.cluster.machines import Cluster
+from tests.faults.cluster.machines import ChaosCluster
 from tests.marketplace.accounts import bearer, made, register_supplier, register_user
 
 _STOCK = 1_000_000
@@ -88,7 +88,7 @@ class ClusterBuyers:
                 return None
             await asyncio.sleep(0.2)
 
-    def faults(self, cluster: Cluster) -> Counter[str]:
+    def faults(self, cluster: ChaosCluster) -> Counter[str]:
         """Reads PostgreSQL itself; blocks."""
         counted: Counter[str] = Counter(refused=len(self.refusals))
         with psycopg.connect(cluster.postgres.url("market")) as connection:

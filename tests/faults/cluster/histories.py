@@ -10,7 +10,7 @@ from typing import cast
 
 from tests.faults.cluster.calm import Calm
 from tests.faults.cluster.chaos_proxy import ChaosProxy
-from tests.faults.cluster.linear import Operation, Told, is_linear
+from tests.faults.cluster.linear import SessionOperation, Told, is_linear
 from tests.faults.history import Client
 from tests.openai_api.test_chat import said
 
@@ -23,7 +23,7 @@ _CONFLICT, _FOUND = 409, 200
 @dataclass
 class SessionHistory:
     session_id: str
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[SessionOperation] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)  # ids of answers
     refusals: list[str] = field(default_factory=list)
 
@@ -100,7 +100,7 @@ class RivalClients:
     def _note(self, verb: str, called_at: float, told: str | None, request: str = "", answer_id: str = "") -> None:
         answered_at = time.monotonic() if told else float("inf")
         self.history.operations.append(
-            Operation(verb, called_at, answered_at, cast(Told | None, told), request, answer_id)  # type: ignore[arg-type]
+            SessionOperation(verb, called_at, answered_at, cast(Told | None, told), request, answer_id)  # type: ignore[arg-type]
         )
 
     async def _look_at_the_end(self) -> None:

@@ -17,7 +17,7 @@ _MAX_OPERATIONS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class SessionOperation:
     verb: Literal["begin", "cancel"]
     called_at: float
     answered_at: float = UNANSWERED
@@ -33,7 +33,7 @@ class SequentialSession:
     answers: tuple[tuple[str, str], ...] = ()  # the request and the id of each, the latest last
     status: EndStatus | Literal["running", "ending"] | None = None  # of the latest; ending: told that it is cancelled
 
-    def after(self, operation: Operation, failed: Collection[str]) -> Iterator["SequentialSession"]:
+    def after(self, operation: SessionOperation, failed: Collection[str]) -> Iterator["SequentialSession"]:
         """Nothing, where the operation cannot be answered so."""
         if operation.verb == "cancel":
             yield from self._after_cancel(operation.told)
@@ -60,7 +60,7 @@ class SequentialSession:
     def _shown_status(self) -> str | None:
         return "cancelled" if self.status == "ending" else self.status
 
-    def _after_begin(self, operation: Operation, failed: Collection[str]) -> Iterator["SequentialSession"]:
+    def _after_begin(self, operation: SessionOperation, failed: Collection[str]) -> Iterator["SequentialSession"]:
         known = next((answer for request, answer in reversed(self.answers) if request == operation.request), None)
         is_latest = bool(self.answers) and self.answers[-1][0] == operation.request
         has_failed = self.status == "failed" if is_latest else known in failed
@@ -81,8 +81,8 @@ class SequentialSession:
 
 
 @dataclass(slots=True)
-class _Search:
-    operations: Sequence[Operation]
+class _OrderSearch:
+    operations: Sequence[SessionOperation]
     failed: Collection[str]
     seen: set[tuple[int, SequentialSession]] = field(default_factory=set)
 
@@ -114,8 +114,8 @@ class _Search:
                 yield number
 
 
-def is_linear(operations: Sequence[Operation], failed: Collection[str] = ()) -> bool:
+def is_linear(operations: Sequence[SessionOperation], failed: Collection[str] = ()) -> bool:
     """`failed`: the ids of answers that are known to have failed. Others end by themselves only as finished."""
     if len(operations) > _MAX_OPERATIONS:
         raise ValueError(f"{len(operations)} operations of one session take too long to be checked")
-    return _Search(operations, failed).finds_order(0, SequentialSession())
+    return _OrderSearch(operations, failed).finds_order(0, SequentialSession())

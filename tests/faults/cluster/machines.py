@@ -27,12 +27,12 @@ _MAX_STREAMS = 512
 
 
 @dataclass(frozen=True)
-class ClusterPlan:
+class ChaosClusterPlan:
     tokens_per_second: float = 12
     seed: int = 1
 
 
-class Cluster:
+class ChaosCluster:
     """`fronts[i]` is where clients reach `servers[i]`."""
 
     def __init__(
@@ -102,7 +102,7 @@ async def running_redis_on(folder: Path) -> AsyncIterator[RedisServer]:
 
 
 @asynccontextmanager
-async def running_cluster(folder: Path, plan: ClusterPlan) -> AsyncIterator[Cluster]:
+async def running_cluster(folder: Path, plan: ChaosClusterPlan) -> AsyncIterator[ChaosCluster]:
     programs = programs_of_postgres()
     if programs is None:
         raise FileNotFoundError("PostgreSQL is missing: apt-get install postgresql")
@@ -129,13 +129,13 @@ async def running_cluster(folder: Path, plan: ClusterPlan) -> AsyncIterator[Clus
         proxies = {"upstreams": to_upstreams, "database": to_database, "redis": to_redis, "clients": fronts}
         try:
             await asyncio.gather(*(server.start() for server in (*upstreams, *servers)))
-            yield Cluster(servers, upstreams, redis, postgres, database_url, proxies)
+            yield ChaosCluster(servers, upstreams, redis, postgres, database_url, proxies)
         finally:
             for server in (*servers, *upstreams):
                 server.stop()
 
 
-def _upstream(folder: Path, number: int, plan: ClusterPlan) -> MortalServer:
+def _upstream(folder: Path, number: int, plan: ChaosClusterPlan) -> MortalServer:
     own = folder / f"upstream-{number}"
     own.mkdir()
     return MortalServer(

@@ -12,7 +12,7 @@ from tests.faults.cluster.blows import Blow, StruckBlow, all_blows, strike
 from tests.faults.cluster.buyers import ClusterBuyers
 from tests.faults.cluster.calm import Calm
 from tests.faults.cluster.histories import RivalClients, SessionHistory
-from tests.faults.cluster.machines import Cluster, ClusterPlan, running_cluster
+from tests.faults.cluster.machines import ChaosCluster, ChaosClusterPlan, running_cluster
 from tests.faults.cluster.wanderers import Wanderer, blocks_seen, read_again, violations_of
 
 _NUM_BUYERS = 2
@@ -33,7 +33,7 @@ class ProofPlan:
     patience_seconds: float = 240.0  # of one wandering client
     latency_seconds: float = 0.002
     jitter_seconds: float = 0.008
-    cluster: ClusterPlan = field(default_factory=ClusterPlan)
+    cluster: ChaosClusterPlan = field(default_factory=ChaosClusterPlan)
     choose: Callable[[Blow], bool] = lambda blow: True
 
 
@@ -112,7 +112,7 @@ class _Work:
                 group.create_task(one_after_the_other())
 
 
-async def _work_and_strike(cluster: Cluster, plan: ProofPlan, say: Callable[[str], None]) -> ClusterProof:
+async def _work_and_strike(cluster: ChaosCluster, plan: ProofPlan, say: Callable[[str], None]) -> ClusterProof:
     seed, proof, calm, work = plan.cluster.seed, ClusterProof(), Calm(), _Work()
     wanderers: list[Wanderer] = []
     buyers = ClusterBuyers(cluster.fronts, Random(f"buyers {seed}"))

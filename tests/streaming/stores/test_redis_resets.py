@@ -55,6 +55,15 @@ async def test_a_connection_that_was_reset_is_replaced(clients: RedisClients, pr
         assert await pipeline.execute() == [True, b"1"]
 
 
+async def test_a_connection_that_redis_has_closed_is_replaced(clients: RedisClients, redis_server: RedisServer) -> None:
+    redis: Any = clients.commands
+    assert await redis.ping()
+    [connection] = redis.connection_pool._available_connections
+    redis_server.ask("CLIENT", "KILL", "TYPE", "normal")
+    await until(lambda: connection._reader.at_eof())
+    assert await redis.ping()
+
+
 async def test_a_reset_in_the_last_moment_is_a_fault_of_the_connection(
     clients: RedisClients, proxy: ChaosProxy
 ) -> None:

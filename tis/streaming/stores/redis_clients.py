@@ -54,7 +54,7 @@ class RedisClients:
         self.waits = self._client(url, seconds + wait_seconds, max_connections=max_waits)
         for client in (self.commands, self.waits):
             pool = client.connection_pool
-            pool.connection_class = _noticing_resets(pool.connection_class)
+            pool.connection_class = _noticing_ends(pool.connection_class)
 
     async def close(self) -> None:
         for client in (self.commands, self.waits):
@@ -89,17 +89,17 @@ class RedisClients:
         return cast(Redis, sentinel.master_for(service, db=int(database or 0)))
 
 
-def _noticing_resets(kind: Any) -> Any:
-    """A kind of connection that is replaced when it was reset while nobody used it.
+def _noticing_ends(kind: Any) -> Any:
+    """A kind of connection that is replaced when it was closed or reset while nobody used it.
 
-    redis-py sees an end, and no reset; to write to such a connection is then a RuntimeError of uvloop.
+    To write to one that was reset is a RuntimeError of uvloop.
     """
 
     class NoticingConnection(kind):  # type: ignore[misc]
         async def can_read(self) -> bool:
             """The pool asks this before it gives the connection to anybody."""
-            if self._writer.is_closing():
-                raise RedisConnectionError("The connection was reset.")
+            if self._writer.is_closing() or self._reader.at_eof():
+                raise RedisConnectionError("The connection was closed.")
             return bool(await super().can_read())
 
         async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
