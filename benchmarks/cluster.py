@@ -283,11 +283,12 @@ async def run_proof(arguments: argparse.Namespace) -> bool:
     def say(text: str) -> None:
         print(f"[{time.monotonic() - began:5.0f} s] {text}", flush=True)
 
-    with tempfile.TemporaryDirectory(prefix="tis-cluster-", ignore_cleanup_errors=True) as folder:
-        proof = await prove(Path(folder), plan, say)
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="tis-cluster-"))
+    folder.mkdir(exist_ok=True)
+    proof = await prove(folder, plan, say)
     print(proof.report())
     for fault in proof.faults():
-        print(f"FAULT: {fault}")
+        print(f"FAULT: {fault}; the logs are in {folder}")
     return not proof.faults()
 
 
@@ -308,6 +309,7 @@ def main() -> int:
     proof.add_argument("--at-once", type=int, default=60)
     proof.add_argument("--blows", type=int, default=0, help="0: every one once")
     proof.add_argument("--seed", type=int, default=1)
+    proof.add_argument("--folder", type=Path, help="for logs; a temporary one without it")
     upstream = commands.add_parser("upstream")
     upstream.add_argument("--port", type=int, required=True)
     upstream.add_argument("--rate", type=float, required=True)
