@@ -11,18 +11,18 @@ import argparse
 import asyncio
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import cast
 
 import psutil
 from chat import run_on_fast_loop
+from ticking_upstream import ticking_upstream
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the server and its tests
 
@@ -30,7 +30,6 @@ from tests.faults.cluster.machines import ChaosClusterPlan
 from tests.faults.cluster.proof import ProofPlan, prove
 from tests.faults.mortal_server import MortalServer
 from tests.redis_server import RedisServer, running_redis
-from tests.serving import free_port, until_listening
 
 _MARK = b'"content":"'
 _DURABLE = ("--appendonly", "yes", "--appendfsync", "everysec")
@@ -38,63 +37,6 @@ _SILENCE_SECONDS = 30.0
 _WARM_UP_TOKENS = 10  # of each stream, which are not counted
 _ECHOED = "The quick brown fox."
 _PATH = "/v1/chat/completions"
-
-
-# The upstream: each of its tokens says when it was sent.
-
-
-async def tick(port: int, rate: float) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = next(
-                    (int(line[15:]) for line in head.lower().split(b"\r\n") if line[:15] == b"content-length:"), 0
-                )
-                body = json.loads(await reader.readexactly(length)) if length else {}
-                await _answer(writer, head, body, rate)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", port) as server:
-        await server.serve_forever()
-
-
-async def _answer(writer: asyncio.StreamWriter, head: bytes, body: dict[str, int], rate: float) -> None:
-    if head.startswith(b"GET"):
-        models = json.dumps({"object": "list", "data": [{"id": "ticks"}]}).encode()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(models))
-        writer.write(models)
-        return
-    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-    due = time.monotonic()
-    for _ in range(body["max_tokens"]):
-        due += 1 / rate
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
-        writer.write(_chunk({"content": f"{time.monotonic_ns()} "}, None))
-    writer.write(_chunk({}, "stop"))
-    writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
-    await writer.drain()
-
-
-def _chunk(delta: dict[str, str], finish: str | None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "ticks", "choices": [choice]}
-    event = b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n"
-    return b"%x\r\n%b\r\n" % (len(event), event)
-
-
-@contextmanager
-def ticking_upstream(rate: float) -> Iterator[int]:
-    port = free_port()
-    process = subprocess.Popen([sys.executable, __file__, "upstream", "--port", str(port), "--rate", str(rate)])
-    try:
-        until_listening(port)
-        yield port
-    finally:
-        process.kill()
-        process.wait()
 
 
 # The client.
@@ -310,13 +252,8 @@ def main() -> int:
     proof.add_argument("--blows", type=int, default=0, help="0: every one once")
     proof.add_argument("--seed", type=int, default=1)
     proof.add_argument("--folder", type=Path, help="for logs; a temporary one without it")
-    upstream = commands.add_parser("upstream")
-    upstream.add_argument("--port", type=int, required=True)
-    upstream.add_argument("--rate", type=float, required=True)
     arguments = parser.parse_args()
-    if arguments.command == "upstream":
-        run_on_fast_loop(tick(arguments.port, arguments.rate))
-    elif arguments.command == "sessions":
+    if arguments.command == "sessions":
         run_on_fast_loop(measure_sessions(arguments.clients, arguments.seconds, arguments.rounds))
     elif arguments.command == "prove":
         return 0 if run_on_fast_loop(run_proof(arguments)) else 1
