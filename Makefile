@@ -45,7 +45,7 @@ NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 # The mixed work at the end of `make soak`. SOAK_REPORT is the folder of its report; else it goes to a temporary one.
 SOAK_MINUTES ?= 60
 
-.PHONY: setup setup-dev setup-clients setup-ray setup-upstreams demo run smoke test test-clients test-ray test-upstreams test-faults test-pages soak soak-mixed check style format bench
+.PHONY: setup setup-dev setup-clients setup-ray setup-upstreams demo run smoke test test-clients test-ray test-upstreams test-faults test-pages soak soak-mixed soak-cluster check style format bench
 
 # Where there is a C compiler, and only after a change. Without the kernels the server works as well, more slowly on a CPU.
 KERNELS := $(BIN)/python -m tis.engine.kernels.build
@@ -170,9 +170,13 @@ soak: setup-dev .venv-clients/openwebui/installed .venv-clients/schemathesis/ins
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 	SOAK=1 $(PYTEST) $(BY_FILE) -m one_database -k postgresql tests/marketplace
 	$(MAKE) soak-mixed
+	$(MAKE) soak-cluster
 
 soak-mixed: setup-dev             ## SOAK_MINUTES of clients of every kind while the server is killed, and a report
 	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(if $(SOAK_REPORT),--out $(SOAK_REPORT))
+
+soak-cluster: setup-dev           ## two servers, Redis, PostgreSQL and two upstreams through kills and a bad network
+	$(BIN)/python benchmarks/cluster.py prove
 
 check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds
 	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server" $(NOT_IN_TEST)

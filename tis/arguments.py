@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tis import __version__
 from tis.admission.limits import AdmissionLimits
+from tis.chat.run_spec import VERSION as RUN_VERSION
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.cores import use_threads
 from tis.engine.engine import Engine
@@ -413,6 +414,7 @@ def _redis_store_of(settings: Settings) -> Store:
             settings.redis_url.get_secret_value(),
             ttl_seconds=settings.sessions_ttl_seconds,
             timeouts=RedisTimeouts(lease_seconds=settings.session_lease_seconds),
+            run_version=RUN_VERSION,
         )
 
 

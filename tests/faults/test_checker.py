@@ -3,12 +3,16 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 
 from tests.faults.checker import End, Reference, Violation, check, check_cancelled
-from tests.faults.history import DONE, Connection, Seen
+from tests.faults.cluster.calm import Calm
+from tests.faults.cluster.wanderers import Wanderer, violations_of
+from tests.faults.history import DONE, Client, Connection, Seen
+from tests.openai_api.test_chat import said
 
 SESSION = "/tale"
 TEXT = "Halo"
@@ -150,3 +154,36 @@ def test_after_a_cancel_few_blocks_may_come() -> None:
 def test_a_turn_nobody_expected_is_found() -> None:
     with pytest.raises(Violation, match="no references"):
         check([connection(seen(PAYLOADS))], {})
+
+
+class NoFront:
+    url = "http://127.0.0.1:1"
+
+
+def wandered(*connections: Connection) -> Wanderer:
+    wanderer = Wanderer(0, [NoFront()] * 2, Calm(), Random(1), 40)  # type: ignore[list-item]
+    wanderer.client = client_with(*connections)
+    return wanderer
+
+
+def client_with(*connections: Connection) -> Client:
+    client = Client(NoFront.url, said(TEXT, session_id="tale"))
+    client.history = list(connections)
+    return client
+
+
+def test_the_proof_of_a_cluster_counts_what_is_lost_doubled_mixed_or_without_an_end() -> None:
+    whole, other = connection(seen(PAYLOADS)), chunk({"content": "x"})
+    not_found = Connection(SESSION, 0, None, 404, end="whole")
+    doubled = [*seen(PAYLOADS[:3]), *seen(PAYLOADS[2:], first=2)]
+    for expected, mine, again in (
+        ({}, [whole], [whole]),
+        ({"lost": 1}, [whole], [not_found]),
+        ({"lost": 1}, [connection(seen(PAYLOADS[:2]) + seen(PAYLOADS[3:], first=3))], []),
+        ({"doubled": 1}, [connection(doubled)], []),
+        ({"mixed": 1}, [whole], [connection(seen([*PAYLOADS[:2], other, *PAYLOADS[3:]]))]),
+        ({"without a proper end": 1}, [connection(seen(PAYLOADS[:-1]))], []),
+        ({"ended with an error": 1}, [connection(seen([*PAYLOADS[:2], ERROR]))], []),
+    ):
+        counted, notes = violations_of([wandered(*mine)], [client_with(*again)] if again else [])
+        assert counted == expected, notes

@@ -23,6 +23,9 @@ from tests.marketplace.database_failures import (
 from tests.marketplace.postgres import Postgres
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
+from tis.marketplace.kit.idempotency import claim_key
+
+_END_WHO_WAITS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
 @contextmanager
@@ -71,6 +74,24 @@ def test_a_lost_connection_rolls_the_transaction_back(postgres: Postgres) -> Non
         session.execute(text("INSERT INTO lines VALUES (3)"))
     with database.reading() as session:
         assert list(session.scalars(text("SELECT n FROM lines"))) == [3]
+    database.close()
+
+
+@pytest.mark.slow
+def test_a_connection_lost_while_a_key_is_claimed_is_unavailability(postgres: Postgres) -> None:
+    database = Database(postgres.new_market("claimed"))
+
+    def claim() -> None:
+        with database.writing() as session:
+            claim_key(session, "somebody", "key", "digest")
+
+    with ThreadPoolExecutor(1) as pool, database.writing() as holder:
+        claim_key(holder, "somebody", "key", "digest")
+        waiting = pool.submit(claim)  # at the unique key, for the transaction before it
+        with psycopg.connect(postgres.url(), autocommit=True) as operator:
+            wait_until_true(lambda: operator.execute(_END_WHO_WAITS).fetchall() != [])
+        with pytest.raises(DatabaseUnavailable):
+            waiting.result()
     database.close()
 
 

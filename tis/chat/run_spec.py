@@ -19,7 +19,8 @@ from tis.mcp_client.toolbox import tool_from_json, tool_to_json
 from tis.media.loader import MediaLoader
 from tis.observability.spans import NO_TRACER, Tracer
 
-# It rises when the same records make other events, or mean something else: older runs are interrupted then.
+# It rises when the same records make other events, or mean something else: older runs are interrupted then, and servers
+# of the version before leave later runs to others (`RedisReplica`).
 VERSION = 3
 ForcedCall = dict[str, str | None] | None  # of any tool ({}), of a server's tools, or of one tool
 

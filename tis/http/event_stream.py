@@ -68,7 +68,7 @@ async def turn_after_cursor(
     """The turn that continues after a cursor. Raises if the cursor is invalid, or if events after it are evicted."""
     if session.is_cut and index >= session.recording.last_visible:
         raise session.cut_error()
-    if session.is_followed and index > session.recording.last_visible:
+    if session.may_be_behind and index > session.recording.last_visible:
         raise StoreUnavailable(
             f"Event {index} of session {session.id!r} is not stored yet. Retry later.",
             param="last_event_id",

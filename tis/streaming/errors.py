@@ -32,3 +32,7 @@ class ReplayGap(ServiceError):
 
 class StoreUnavailable(Unavailable):
     code = "durability_degraded"
+
+
+class LaterVersion(StoreUnavailable):
+    """A server of a later version has recorded it: that one can serve it now, and this one not even later."""

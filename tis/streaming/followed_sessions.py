@@ -7,13 +7,13 @@ one task, however many readers it has.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from tis.errors import ServiceError
 from tis.observability.logs import log_exception
 from tis.streaming.archive.archiving_store import ArchivingStore
-from tis.streaming.errors import ReplayGap, SessionExpired, StoreUnavailable
+from tis.streaming.errors import LaterVersion, ReplayGap, SessionExpired, StoreUnavailable
 from tis.streaming.session import Session
 from tis.streaming.stores.shared_store import SharedStore
 from tis.streaming.stores.store import SessionKey, SessionRecord
@@ -60,7 +60,8 @@ class FollowedSessions:
     async def refresh(self, key: SessionKey, kind: str, *, is_required: bool) -> None:
         """Learns what other processes did to a session of this kind.
 
-        Raises `StoreUnavailable` if it is required and the store cannot tell; a session that runs here is known anyway.
+        Raises `StoreUnavailable` if it is required and the store cannot tell, and `LaterVersion`: to begin anew what
+        another process has recorded would be refused. A session that runs here is known anyway.
         """
         known = self._sessions.known(key)
         if known and (known.kind != kind or self._is_up_to_date(known)):
@@ -71,8 +72,8 @@ class FollowedSessions:
             else:
                 record = await self._store.find(key)
             await self._apply(key, record)
-        except StoreUnavailable:
-            if is_required:
+        except StoreUnavailable as error:
+            if is_required or isinstance(error, LaterVersion):
                 raise
 
     async def cancel(self, session: Session) -> None:
@@ -221,7 +222,12 @@ class FollowedSessions:
     async def _give_up(self, session: Session) -> None:
         key = session.recording.key
         await self._sessions.stop_recording(session)
-        record = await self._until_reached(self._store.find, key)
+        try:
+            record = await self._until_reached(self._store.find, key)
+        except LaterVersion as error:
+            session.recording.fail_readers(error)
+            self._sessions.release(session)
+            return
         session.recording.rewind()
         if record and (session.recording.next_index == 0 or not session.is_another(record)):
             session.learn(record, is_mine_void=True)
@@ -229,9 +235,12 @@ class FollowedSessions:
 
     async def _until_reached(self, ask: Callable[[*_Args], Awaitable[_Answer]], *args: *_Args) -> _Answer:
         while True:
-            with suppress(StoreUnavailable):
+            try:
                 return await ask(*args)
-            await asyncio.sleep(_RETRY_SECONDS)
+            except LaterVersion:
+                raise
+            except StoreUnavailable:
+                await asyncio.sleep(_RETRY_SECONDS)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         async def logged() -> None:

@@ -81,6 +81,11 @@ class Session:
         return self._store.durability != "memory"
 
     @property
+    def may_be_behind(self) -> bool:
+        """Another process shows more of it: it makes the events, or did so until it was cut off from the store."""
+        return self.is_followed or (self.is_running and isinstance(self._store, SharedStore))
+
+    @property
     def is_cut(self) -> bool:
         """An earlier process showed events behind the last one that were never stored."""
         return self._record.is_cut

@@ -31,6 +31,7 @@ class Endpoint:
         self.is_reachable: bool | None = None  # None: nobody has looked
         self.context_length: int | None = None
         self._num_faults = 0
+        self._counted_at = 0.0  # the latest of them
         self._closed_until = 0.0
         self._num_missed = 0  # probes in a row
         self._missed_since = 0.0
@@ -68,10 +69,12 @@ class Endpoint:
     def succeeded(self) -> None:
         self._num_faults, self._closed_until, self.is_reachable = 0, 0.0, True
 
-    def failed(self, fault: UpstreamFault) -> None:
-        if not fault.is_its_fault or fault.is_stale:
+    def failed(self, fault: UpstreamFault, begun_at: float) -> None:
+        """`begun_at`: of the try. Those that ran together and failed together count as one: it died, or we slept."""
+        if not fault.is_its_fault or fault.is_stale or begun_at < self._counted_at:
             return
         self._num_faults += 1
+        self._counted_at = time.monotonic()
         _log.warning("%s failed: %s", self.http.url, fault.error.message)
         if self._num_faults >= _MAX_FAULTS:
             pause = min(2.0 ** (self._num_faults - _MAX_FAULTS), _MAX_PAUSE_SECONDS)

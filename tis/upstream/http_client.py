@@ -138,9 +138,14 @@ class UpstreamHttp:
             headers |= {"Content-Type": content_type, "Content-Length": str(len(body))}
         timeouts = {"connect": connect, "pool": connect, "read": seconds, "write": seconds}
         try:
-            async with self._pool.stream(
+            sent = self._pool.stream(
                 method, self._origin + path, headers=headers, content=body, extensions={"timeout": timeouts}
-            ) as response:
+            )
+            async with AsyncExitStack() as stack:
+                try:
+                    response = await stack.enter_async_context(sent)
+                except AttributeError:  # anyio, of a connection that was reset as soon as it was made
+                    raise unreachable() from None
                 _require_plain(response)
                 if response.status != 200:
                     raise await self._refusal(response)

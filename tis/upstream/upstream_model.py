@@ -131,11 +131,12 @@ class UpstreamModel:
         tried: set[Endpoint] = set()
         fault = unreachable()
         while endpoint := self.pool.choose((), tried):
+            begun_at = time.monotonic()
             try:
                 with endpoint.running(()):
                     made = await request.ask(endpoint.http)
             except UpstreamFault as failed:
-                fault = self._failed(endpoint, failed)
+                fault = self._failed(endpoint, failed, begun_at)
                 if not fault.may_go_elsewhere:
                     break
                 tried.add(endpoint)
@@ -166,20 +167,21 @@ class UpstreamModel:
                 continue
             if request.has_begun:
                 UPSTREAM_CONTINUED.labels(self.entry.id).inc()
+            begun_at = time.monotonic()
             try:
                 await self._try(endpoint, request)
             except UpstreamFault as failed:
-                fault = self._failed(endpoint, failed)
+                fault = self._failed(endpoint, failed, begun_at)
                 if not fault.may_go_elsewhere:
                     raise fault.error from None
                 (tried if not fault.is_stale or endpoint in stale else stale).add(endpoint)
             else:
                 self._succeeded(endpoint)
 
-    def _failed(self, endpoint: Endpoint, fault: UpstreamFault) -> UpstreamFault:
+    def _failed(self, endpoint: Endpoint, fault: UpstreamFault, begun_at: float) -> UpstreamFault:
         outcome: UpstreamOutcome = "failed" if fault.may_go_elsewhere else "refused"
         UPSTREAM_TRIES.labels(self.entry.id, outcome).inc()
-        endpoint.failed(fault)
+        endpoint.failed(fault, begun_at)
         return fault
 
     def _succeeded(self, endpoint: Endpoint) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.redis_server import RedisServer
 from tests.streaming.stores.harness import FAST_REDIS, KEY, OTHER, StoreHarness, until
 from tis.streaming.errors import ReplayGap, StoreUnavailable
-from tis.streaming.stores.redis import RedisStore
+from tis.streaming.stores.redis import RedisStore, RedisTimeouts
 from tis.streaming.stores.redis_keys import REPLICAS, digest_of, held_by, keys_of
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, StoreRefused
 
@@ -41,8 +42,8 @@ class WatcherNotes:
 class SharingProcess(StoreHarness):
     store: RedisStore
 
-    def __init__(self, url: str) -> None:
-        super().__init__(RedisStore(url, timeouts=FAST_REDIS))
+    def __init__(self, url: str, timeouts: RedisTimeouts = FAST_REDIS, run_version: int = 0) -> None:
+        super().__init__(RedisStore(url, timeouts=timeouts, run_version=run_version))
         self.notes = WatcherNotes()
         self.store.watch(self.notes)
 
@@ -227,6 +228,27 @@ async def test_a_session_of_a_later_version_waits_for_a_server_that_can_read_it(
     await until(lambda: b.notes.taken)
     await until(lambda: redis_server.ask("SMEMBERS", held_by(a.store._replica.id)) == {digest_of(KEY)})
     assert [session.key for session, _ in b.notes.taken] == [OTHER]
+
+
+async def test_an_answer_of_a_later_version_is_left_to_a_server_that_can_resume_it_but_not_for_ever(
+    redis_server: RedisServer,
+) -> None:
+    impatient_ones = replace(FAST_REDIS, left_seconds=0.1)
+    later, patient = (SharingProcess(redis_server.url, run_version=version) for version in (2, 1))
+    impatient = SharingProcess(redis_server.url, impatient_ones, run_version=1)
+    async with AsyncExitStack() as stack:
+        for process in (later, patient):
+            await process.open()
+            stack.push_async_callback(process.store.close)
+        later.begin_turn()
+        await later.store.flush()
+        later.store._tasks[1].cancel()
+        await until(lambda: later.store._replica.id in patient.store._replica._left_since)
+        assert await patient.learn()  # it may be read
+        await impatient.open()
+        stack.push_async_callback(impatient.store.close)
+        await until(lambda: impatient.notes.taken)
+        assert patient.notes.taken == []
 
 
 async def test_nobody_writes_back_what_another_process_has_deleted(pair: Pair) -> None:

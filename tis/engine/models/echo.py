@@ -23,6 +23,7 @@ from tis.errors import BadRequest, GenerationFailed
 CONTEXT_LENGTH = 32768
 _HIGHEST_CHARACTER = 0x10FFFF
 _MAX_CATCH_UP_SECONDS = 0.25
+_BEGUN = _HIGHEST_CHARACTER + 1  # more than the id of a character that an echo to be continued has already
 _NEVER = -9999.0  # OpenAI's log probability of a token that is very unlikely
 
 
@@ -85,6 +86,10 @@ class CharacterTokenizer:
         text = text_of(prompt.messages[-1])
         if not text:
             raise BadRequest("The echo model repeats the last message, which is empty.", param="messages")
+        if prompt.continue_final_message and len(prompt.messages) > 1:
+            whole = text_of(prompt.messages[-2])
+            if whole.startswith(text):  # it goes on with the echo that was begun
+                return [ord(character) for character in whole] + [_BEGUN + ord(character) for character in text]
         return [ord(character) for character in text]
 
     def encode_text(self, text: str) -> list[int]:
@@ -184,11 +189,12 @@ class EchoRunner:
                 num_top = completion.num_prompt_alternatives
                 completion.add_scores([_certain(token, num_top)() for token in request.prompt_ids[first:]])
                 deliveries += [(request, piece) for piece in completion.take_scores()]
-            at = len(completion.token_ids)
-            if at >= len(request.prompt_ids) and not completion.params.ignore_eos:
+            num_begun = _num_begun(request.prompt_ids)
+            at, length = len(completion.token_ids) + num_begun, len(request.prompt_ids) - num_begun
+            if at >= length and not completion.params.ignore_eos:
                 deliveries.append((request, completion.end()))
                 continue
-            token = request.prompt_ids[at % len(request.prompt_ids)]
+            token = request.prompt_ids[at % length]
             count, wanted = completion.params.top_logprobs, completion.params.logprob_token_ids
             logprob = None if count is None else _certain(token, count, wanted)
             if piece := completion.accept(token, logprob):
@@ -225,8 +231,15 @@ def _logprob(token_id: int, logprob: float) -> TokenLogprob:
     return TokenLogprob(token_id, _character(token_id), _character(token_id).encode(), logprob)
 
 
+def _num_begun(prompt_ids: Sequence[int]) -> int:
+    if not prompt_ids or prompt_ids[-1] < _BEGUN:
+        return 0
+    return sum(token >= _BEGUN for token in prompt_ids)
+
+
 def _character(token_id: int) -> str:
     """Half of a pair of surrogates is no text."""
+    token_id %= _BEGUN
     return "\ufffd" if 0xD800 <= token_id <= 0xDFFF else chr(token_id)
 
 

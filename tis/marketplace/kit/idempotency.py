@@ -71,19 +71,18 @@ def claim_key(session: Session, scope: str, key: str, digest: str) -> tuple[Idem
 def _insert_first(session: Session, row: IdempotentRequest) -> bool:
     """On SQLite the second writer waits for the whole transaction; on PostgreSQL it waits at the unique key."""
     _set_lock_timeout(session, _LOCK_TIMEOUT_MS)
+    is_first = True
     try:
         with session.begin_nested():
             session.add(row)
     except IntegrityError:
-        return False
-    except OperationalError as error:
+        is_first = False
+    except OperationalError as error:  # behind which the transaction is over: no statement may follow
         if getattr(error.orig, "sqlstate", None) == _LOCK_NOT_AVAILABLE:
             raise _still_running() from error
         raise
-    finally:
-        if session.is_active:
-            _set_lock_timeout(session, 0)
-    return True
+    _set_lock_timeout(session, 0)
+    return is_first
 
 
 def _set_lock_timeout(session: Session, milliseconds: int) -> None:

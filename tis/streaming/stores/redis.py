@@ -49,6 +49,7 @@ class RedisTimeouts:
     slow_seconds: float = 5.0  # how long a write may wait before the store is degraded
     retry_seconds: float = 0.5
     close_seconds: float = 5.0
+    left_seconds: float = 60.0  # how long sessions that a later version began are left to a server of that version
     max_queue_bytes: int = 128 * 2**20
     max_waits: int = 512  # connections that wait for news
 
@@ -64,10 +65,13 @@ class RedisStore:
     is_full = False
     is_remote = True
 
-    def __init__(self, url: str, *, ttl_seconds: float = 600, timeouts: RedisTimeouts | None = None) -> None:
-        """`ttl_seconds`: of a session that has none of its own."""
+    def __init__(
+        self, url: str, *, ttl_seconds: float = 600, timeouts: RedisTimeouts | None = None, run_version: int = 0
+    ) -> None:
+        """`ttl_seconds`: of a session that has none of its own. `run_version`: of what this process can resume."""
         self._url = url
         self._ttl_seconds = ttl_seconds
+        self._run_version = run_version
         self._timeouts = limits = timeouts or RedisTimeouts()
         self._clients = RedisClients(
             url, seconds=limits.answer_seconds, wait_seconds=limits.wait_seconds, max_waits=limits.max_waits
@@ -77,6 +81,8 @@ class RedisStore:
             lease_seconds=limits.lease_seconds,
             retry_seconds=limits.retry_seconds,
             wait_seconds=limits.wait_seconds,
+            left_seconds=limits.left_seconds,
+            run_version=run_version,
             on_taken=self._on_taken,
             on_order=self._on_order,
             on_fault=lambda error: self._writer.fail(fault_label(error), str(error)),
@@ -163,6 +169,7 @@ class RedisStore:
     def begin_turn(self, session: SessionRecord, turn: TurnRecord, max_attached_bytes: int) -> None:
         held, expected = self._hold(session, turn)
         change = redis_changes.begin(session, turn, held.claim, expected, max_attached_bytes, self._ttl_seconds)
+        change.fields["runs"] = b"%d" % self._run_version
         held.ttl_ms = int(change.fields["ttl"])
         self._writer.put(change)
 

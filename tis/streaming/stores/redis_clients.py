@@ -10,6 +10,7 @@ from redis.asyncio.client import Pipeline
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 # What Redis cannot do now, and may be able to do later. Another refusal concerns the one thing that was asked.
@@ -51,6 +52,9 @@ class RedisClients:
         self._sentinels: list[Any] = []
         self.commands = self._client(url, seconds, max_connections=64)
         self.waits = self._client(url, seconds + wait_seconds, max_connections=max_waits)
+        for client in (self.commands, self.waits):
+            pool = client.connection_pool
+            pool.connection_class = _noticing_ends(pool.connection_class)
 
     async def close(self) -> None:
         for client in (self.commands, self.waits):
@@ -83,6 +87,28 @@ class RedisClients:
         sentinel = cast(Any, Sentinel)(addresses, sentinel_kwargs={"socket_timeout": 2.0}, **options, **login)
         self._sentinels += sentinel.sentinels
         return cast(Redis, sentinel.master_for(service, db=int(database or 0)))
+
+
+def _noticing_ends(kind: Any) -> Any:
+    """A kind of connection that is replaced when it was closed or reset while nobody used it.
+
+    To write to one that was reset is a RuntimeError of uvloop.
+    """
+
+    class NoticingConnection(kind):  # type: ignore[misc]
+        async def can_read(self) -> bool:
+            """The pool asks this before it gives the connection to anybody."""
+            if self._writer.is_closing() or self._reader.at_eof():
+                raise RedisConnectionError("The connection was closed.")
+            return bool(await super().can_read())
+
+        async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+            try:
+                await super().send_packed_command(command, check_health)
+            except RuntimeError as closed:
+                raise RedisConnectionError("The connection was reset.") from closed
+
+    return NoticingConnection
 
 
 def is_passing(error: Exception) -> bool:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from tis.streaming.errors import StoreUnavailable
+from tis.streaming.errors import LaterVersion
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, TurnRecord
 
 VERSION = 1
@@ -49,7 +49,7 @@ def session_of(fields: Mapping[bytes, bytes]) -> SessionRecord | None:
     if not fields or b"gone" in fields:
         return None
     if int(fields[b"v"]) > VERSION:
-        raise StoreUnavailable("A later version of the server has recorded this session. Retry later.", retry_after=5)
+        raise LaterVersion("A later version of the server has recorded this session. Retry later.", retry_after=5)
     session = SessionRecord(
         SessionKey(fields[b"owner"].decode(), fields[b"id"].decode()),
         fields[b"named"] == b"1",

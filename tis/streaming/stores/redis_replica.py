@@ -35,6 +35,8 @@ class RedisReplica:
         lease_seconds: float,
         retry_seconds: float,
         wait_seconds: float,
+        left_seconds: float,
+        run_version: int,
         on_taken: Callable[[str, str], Awaitable[bool]],
         on_order: Callable[[str, str], None],
         on_fault: Callable[[Exception], None],
@@ -47,8 +49,11 @@ class RedisReplica:
         self._lease_seconds = lease_seconds
         self._retry_seconds = retry_seconds
         self._wait_seconds = wait_seconds
+        self._left_seconds = left_seconds
+        self._run_version = run_version
         self._on_taken, self._on_order, self._on_fault = on_taken, on_order, on_fault
         self._renew, self._take = RedisScript(RENEW), RedisScript(TAKE)
+        self._left_since: dict[str, float] = {}  # by process: since when this one leaves its sessions to others
         self._num_claims = 0
         self._taking: dict[str, tuple[bytes, str]] = {}  # by digest: the claim before, and ours
         self._reached_since = self._reached_at = time.monotonic()
@@ -128,17 +133,25 @@ class RedisReplica:
         redis: Any = self._clients.commands
         digests = cast(list[bytes], await redis.srandmember(held_by(other), _TAKEN_AT_ONCE))
         if not digests:
+            self._left_since.pop(other, None)
             await redis.zrem(REPLICAS, other)
             await redis.delete(orders_of(other))
             return
         for digest in digests:
-            held, version = await redis.hmget(keys_of(digest.decode()).meta, "claim", "v")
+            held, version, runs = await redis.hmget(keys_of(digest.decode()).meta, "claim", "v", "runs")
             if held and held.decode().rpartition(":")[0] == other:
                 if version is None or int(version) > VERSION:
                     continue  # a server of a later version can read it
+                if int(runs or 0) > self._run_version and self._leaves_to_others(other):
+                    continue  # a server of a later version can resume it; this one could only end it
                 self._taking[digest.decode()] = held, self.new_claim()
                 await self._take_session(digest.decode())
             await redis.srem(held_by(other), digest)
+
+    def _leaves_to_others(self, other: str) -> bool:
+        """For a while: without such a server, somebody has to tell the readers that the answer has ended."""
+        now = time.monotonic()
+        return now - self._left_since.setdefault(other, now) < self._left_seconds
 
     async def _take_session(self, digest: str) -> None:
         """May be repeated after any fault: the same claim is not taken twice."""
