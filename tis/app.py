@@ -58,7 +58,6 @@ from tis.http.admin_guard import AdminGuard
 from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeys, warn_of_short_keys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
-from tis.http.call_counts import CallCounts
 from tis.http.call_limits import CallLimitMiddleware
 from tis.http.call_rates import CallRates
 from tis.http.documents import DocumentCache
