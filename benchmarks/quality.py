@@ -2,12 +2,12 @@
 
     python benchmarks/quality.py [--parts weights demo texts] [--questions 200] [--text-model FOLDER]
         [--llama-cpp PYTHON]
-        [--hidden 256] [--layers 6] [--inner 768] [--minutes 8] [--windows 64]
+        [--hidden 256] [--layers 6] [--inner 768] [--minutes 8] [--windows 64] [--learn 100000]
 
 Weights: Gaussian ones, and a product with Gaussian rows. The demo model: its own answers to its checks are read again;
 then it answers questions that are new to it, to the letter or not. A text model (`text_model.py`: its size and the
 minutes of its training are options; FOLDER keeps it) reads documents of this repository that it has learned, and some
-that were held back.
+that were held back; `--learn`: only so many windows of them, which a large model over-fits.
 PYTHON is one that has `cyllama`: then the same weights are quantised and read by llama.cpp, too.
 """
 
@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 from demo_answers import DemoAnswers, Kind, drawn_questions, new_demo  # noqa: E402
 from gguf_file import write_gguf  # noqa: E402
 from model_readings import Text, agreement, at_once, one_by_one, readings  # noqa: E402
-from text_model import TextModelSize, build_text_model, documents, windows  # noqa: E402
+from text_model import TextModelSize, build_text_model, documents, spread, windows  # noqa: E402
 
 KINDS: Mapping[str, Kind] = {"as saved": None, "int8": "int8", "int4": "int4"}
 # With 8 bits, many rows at once may be rounded to fewer bits than one.
@@ -48,8 +48,11 @@ def main() -> None:
         if "texts" not in options.parts:
             return
         folder = options.text_model or Path(scratch) / "text"
-        build_text_model(folder, TextModelSize(options.hidden, options.layers, options.inner), options.minutes)
-        print_texts(folder, options.windows, options.llama_cpp, Path(scratch))
+        size = TextModelSize(options.hidden, options.layers, options.inner)
+        learned, held_back = (windows(text, options.learn) for text in documents())
+        build_text_model(folder, size, options.minutes, learned)
+        texts = {"learned": spread(learned, options.windows), "held back": spread(held_back, options.windows)}
+        print_texts(folder, texts, options.llama_cpp, Path(scratch))
 
 
 def print_weights() -> None:
@@ -109,19 +112,19 @@ def print_demo(num_questions: int) -> None:
         print(f"| {name} | {rights} | {holds} of {len(CHECKS)} | {same} |", flush=True)
 
 
-def print_texts(folder: Path, num_windows: int, llama_cpp: Path | None, scratch: Path) -> None:
-    learned, held_back = ([Text(ids) for ids in windows(text, num_windows)] for text in documents())
-    model = _rounded(_text_model(folder), None)
-    exact = {"learned": readings(model, learned), "held back": readings(model, held_back)}
-    texts = {"learned": learned, "held back": held_back}
+def print_texts(folder: Path, read: Mapping[str, Sequence[list[int]]], llama_cpp: Path | None, scratch: Path) -> None:
+    texts = {which: [Text(ids) for ids in some] for which, some in read.items()}
+    model = _text_model(folder).float()
+    exact = {which: readings(model, some) for which, some in texts.items()}
     print(f"\n{folder.name}: {sum(one.numel() for one in model.parameters()) / 1e6:.1f} million parameters\n")
     print("| weights | MiB | documents | perplexity | likeliest token the same | KL divergence, nats per token |")
     print("|---|---|---|---|---|---|")
     for name, kind in KINDS.items():
-        model = _rounded(_text_model(folder), kind)
+        model = _text_model(folder)
+        num_bytes = _round(model, kind)
         for which in texts:
-            found = agreement(texts[which], readings(model, texts[which]), exact[which])
-            print(f"| {name} | {_bytes_of(model, kind) / 2**20:.1f} | {which} | {found.cells()} |", flush=True)
+            found = agreement(texts[which], readings(model.float(), texts[which]), exact[which])
+            print(f"| {name} | {num_bytes / 2**20:.1f} | {which} | {found.cells()} |", flush=True)
     for name in LLAMA_CPP_FORMATS if llama_cpp else ():
         assert llama_cpp is not None
         for which in texts:
@@ -138,18 +141,18 @@ def _text_model(folder: Path) -> Any:
 
 def _rounded(model: Any, kind: Kind) -> Any:
     """In float32, but for the weights that have become integers."""
-    from tis.engine.kernels.native import native_kernels
-    from tis.engine.weights.packed import quantise_weights
-
-    if kind:
-        quantise_weights(model, native_kernels(), 4 if kind == "int4" else 8)
+    _round(model, kind)
     return model.float()
 
 
-def _bytes_of(model: Any, kind: Kind) -> int:
-    from tis.engine.weights.packed import weight_bytes_of
+def _round(model: Any, kind: Kind) -> int:
+    """Makes integers of the weights; returns their bytes, with those that stay as they were saved."""
+    from tis.engine.kernels.native import native_kernels
+    from tis.engine.weights.packed import quantise_weights, weight_bytes_of
 
-    return weight_bytes_of(model) // (1 if kind else 2)  # saved in bfloat16
+    if kind:
+        quantise_weights(model, native_kernels(), 4 if kind == "int4" else 8)
+    return weight_bytes_of(model)
 
 
 def _by_llama_cpp(
@@ -175,7 +178,14 @@ def _options() -> Any:
     parser.add_argument("--questions", type=int, default=200, help="new ones for the demo model, of each subject")
     parser.add_argument("--text-model", type=Path, help="is built there if it is not there")
     parser.add_argument("--llama-cpp", type=Path, metavar="PYTHON")
-    for name, number in (("hidden", 256), ("layers", 6), ("inner", 768), ("minutes", 8), ("windows", 64)):
+    for name, number in (
+        ("hidden", 256),
+        ("layers", 6),
+        ("inner", 768),
+        ("minutes", 8),
+        ("windows", 64),
+        ("learn", 100_000),
+    ):
         parser.add_argument(f"--{name}", type=int, default=number)
     return parser.parse_args()
 

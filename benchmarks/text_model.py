@@ -2,11 +2,12 @@
 
 It has the demo model's tokenizer, and sizes that llama.cpp's formats take (multiples of 256). A few minutes on two
 cores are some rounds through the documents: it knows those that it has read better than those that were held back.
+A large one learns some windows by heart instead, in bfloat16 and with Adam.
 """
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ WINDOW = 256  # tokens that the model reads at once
 _WINDOWS_PER_STEP = 8
 _ONE_OF = 12  # so many documents is held back
 _MUON_RATE, _ADAM_RATE = 2e-2, 3e-3
+# Muon's products of a large model take longer than the model; a fast rate is not for it either.
+_MANY_PARAMETERS, _SLOW_ADAM_RATE, _FEW_WINDOWS_PER_STEP = 50e6, 2e-4, 4
 _WARMUP_STEPS = 10
 
 
@@ -52,15 +55,18 @@ def documents() -> tuple[str, str]:
     return "\n\n".join(parts[0]), "\n\n".join(parts[1])
 
 
-def windows(text: str, at_most: int | None = None) -> list[list[int]]:
-    """Token ids; spread over the whole text where not all are wanted."""
+def windows(text: str, at_most: int) -> list[list[int]]:
+    """Token ids."""
     ids = demo_tokenizer().encode(text).ids
-    all_of_them = [ids[begin : begin + WINDOW] for begin in range(0, len(ids) - WINDOW + 1, WINDOW)]
-    step = 1 if at_most is None else max(1, len(all_of_them) // at_most)
-    return all_of_them[::step][:at_most]
+    return spread([ids[begin : begin + WINDOW] for begin in range(0, len(ids) - WINDOW + 1, WINDOW)], at_most)
 
 
-def build_text_model(folder: Path, size: TextModelSize, minutes: float) -> None:
+def spread(every: list[list[int]], at_most: int) -> list[list[int]]:
+    """Some of them, from beginning to end."""
+    return every[:: max(1, len(every) // at_most)][:at_most]
+
+
+def build_text_model(folder: Path, size: TextModelSize, minutes: float, learned: Sequence[list[int]]) -> None:
     """Saves it in bfloat16, as models are published. No minutes: its weights are random."""
     if (folder / "model.safetensors").exists():
         return
@@ -71,8 +77,7 @@ def build_text_model(folder: Path, size: TextModelSize, minutes: float) -> None:
     model = transformers.Qwen3ForCausalLM(size.config())
     num_parameters = sum(one.numel() for one in model.parameters())
     print(f"training {num_parameters / 1e6:.1f} million parameters for {minutes:g} minutes into {folder}", flush=True)
-    learned, _ = documents()
-    _train(model.train(), windows(learned), minutes * 60)
+    _train(model.train(), learned, minutes * 60)
     model.eval().to(torch.bfloat16).save_pretrained(folder)
     copy_tokenizer(folder)
 
@@ -81,35 +86,62 @@ def _train(model: Any, learned: Sequence[list[int]], seconds: float) -> None:
     import torch
     from torch.nn.functional import cross_entropy
 
+    is_large = sum(one.numel() for one in model.parameters()) > _MANY_PARAMETERS
+    per_step = _FEW_WINDOWS_PER_STEP if is_large else _WINDOWS_PER_STEP
+    step_of = _adam_of(model) if is_large else _muon_of(model)
+    began = reported = time.monotonic()
+    for step, ids in enumerate(_batches(learned, per_step)):
+        elapsed = time.monotonic() - began
+        if elapsed >= seconds:
+            break
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_large):
+            logits = model(input_ids=ids[:, :-1], use_cache=False).logits
+        loss = cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
+        loss.backward()
+        step_of(min(1.0, (step + 1) / _WARMUP_STEPS) * (0.02 + 0.98 * (1 + math.cos(math.pi * elapsed / seconds)) / 2))
+        model.zero_grad()
+        if time.monotonic() - reported > 20:
+            reported = time.monotonic()
+            rounds = step * per_step / len(learned)
+            print(f"  {elapsed:.0f} s, step {step}, {rounds:.1f} rounds, loss {loss.item():.3f}", flush=True)
+
+
+def _muon_of(model: Any) -> Callable[[float], None]:
+    """One step of learning, at this share of the full rate."""
+    import torch
+
     from scripts.demo_model.muon import Muon
 
     named = list(model.named_parameters())
     matrices = Muon(value for name, value in named if value.ndim == 2 and "embed" not in name)
     others = torch.optim.AdamW([value for name, value in named if value.ndim != 2 or "embed" in name], weight_decay=0.0)
-    began = reported = time.monotonic()
-    for step, ids in enumerate(_batches(learned)):
-        elapsed = time.monotonic() - began
-        if elapsed >= seconds:
-            break
-        logits = model(input_ids=ids[:, :-1], use_cache=False).logits
-        loss = cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        loss.backward()
-        factor = min(1.0, (step + 1) / _WARMUP_STEPS) * (0.02 + 0.98 * (1 + math.cos(math.pi * elapsed / seconds)) / 2)
-        matrices.step(_MUON_RATE * factor)
-        others.param_groups[0]["lr"] = _ADAM_RATE * factor
+
+    def step(share: float) -> None:
+        matrices.step(_MUON_RATE * share)
+        others.param_groups[0]["lr"] = _ADAM_RATE * share
         others.step()
-        model.zero_grad()
-        if time.monotonic() - reported > 20:
-            reported = time.monotonic()
-            rounds = step * _WINDOWS_PER_STEP / len(learned)
-            print(f"  {elapsed:.0f} s, step {step}, {rounds:.1f} rounds, loss {loss.item():.3f}", flush=True)
+
+    return step
 
 
-def _batches(learned: Sequence[list[int]]) -> Iterator[Any]:
+def _adam_of(model: Any) -> Callable[[float], None]:
+    import torch
+
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+
+    def step(share: float) -> None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.param_groups[0]["lr"] = _SLOW_ADAM_RATE * share
+        optimizer.step()
+
+    return step
+
+
+def _batches(learned: Sequence[list[int]], per_step: int) -> Iterator[Any]:
     import torch
 
     every = torch.tensor(learned)
     while True:
         order = torch.randperm(len(every))
-        for begin in range(0, len(every) - _WINDOWS_PER_STEP + 1, _WINDOWS_PER_STEP):
-            yield every[order[begin : begin + _WINDOWS_PER_STEP]]
+        for begin in range(0, len(every) - per_step + 1, per_step):
+            yield every[order[begin : begin + per_step]]

@@ -28,6 +28,15 @@ _SLOW_FILES = """() => {
   const wished = new Promise((resolve) => { window.readFiles = resolve; });
   Blob.prototype.arrayBuffer = function () { return wished.then(() => read.call(this)); };
 }"""
+# Types as soon as the page is drawn: before the browser has found time for anything else.
+_TYPE_AT_ONCE = """async (button, text) => {
+  button.click();
+  const { port1, port2 } = new MessageChannel();
+  await new Promise((resolve) => { port1.onmessage = resolve; port2.postMessage(0); });
+  const field = document.querySelector("textarea.composer-field");
+  Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, text);
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
 _DENIED = "() => {{ navigator.mediaDevices.getUserMedia = async () => {{ throw new DOMException('', '{}'); }} }}"
 
 
@@ -113,6 +122,18 @@ def test_an_exported_chat_has_its_pictures_and_an_import_sends_them_again(
     other.import_file(exported)
     expect(other.questions).to_contain_text(["What colour is this picture?"])
     expect(other.questions.locator("button.picture")).to_have_count(0)
+
+
+@on_both_screens_too
+def test_what_is_typed_at_once_in_a_new_chat_stays(visitor: Visitor, slow_server: Served) -> None:
+    chat = visitor.chat(slow_server.url)
+    chat.send("Here")
+    chat.until_done()
+    button = chat.sidebar().get_by_role("button", name=chat.t("chat.new"), exact=True)
+    button.evaluate(_TYPE_AT_ONCE, "There")
+    body = chat.request_of(chat.button("composer.send").click)
+    assert [one["content"] for one in body["messages"]] == ["There"]
+    chat.until_text("There")
 
 
 @on_both_screens_too

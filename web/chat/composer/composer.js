@@ -44,15 +44,18 @@ export function Composer({ conversation, running, onSend, onStop }) {
   const setError = (message) => setErrors((before) => [...before.filter((one) => one !== message), message].slice(-MAX_ERRORS));
 
   useEffect(() => { refreshModels(); }, []);
-  useEffect(() => {
+  // Before the user can type: what is typed in a conversation that has just been opened stays.
+  useLayoutEffect(() => {
     const draft = draftOf(id);
     setText(draft.text);
     setAttachments(draft.attachments);
     setErrors([]);
+  }, [id]);
+  useLayoutEffect(() => keepDraft(id, { text, attachments }), [text, attachments]);
+  useEffect(() => {
     if (!isTouch()) field.current?.focus();
     return () => listening.current?.abort();
   }, [id]);
-  useEffect(() => keepDraft(id, { text, attachments }), [text, attachments]);
   useLayoutEffect(() => fit(field.current), [text, mode]);
 
   /** While files are read the user may go to another conversation: they belong to the one where they were given. */
