@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
@@ -61,6 +62,20 @@ class ShopPage:
             self.button("shop.assistant").click()
             return self.dialog
         return self.page.get_by_role("complementary", name=self.t("shop.assistant"), exact=True)
+
+    def register(self, name: str, email: str, password: str, picture: Callable[[], None] = lambda: None) -> None:
+        """In the form that asks to sign in."""
+        self.dialog.get_by_role("button", name=self.t("shop.account.register"), exact=True).click()
+        for field, value in (("name", name), ("email", email), ("password", password)):
+            self.dialog.get_by_role("textbox", name=self.t(f"shop.account.{field}"), exact=True).fill(value)
+        picture()
+        self.dialog.get_by_role("button", name=self.t("shop.account.register.do"), exact=True).click()
+        expect(self.dialog).to_have_count(0)
+
+    def account(self, message: str) -> None:
+        """An item of the menu of whoever is signed in."""
+        self.page.get_by_role("button", name=self.look.pattern("shop.account.of")).click()
+        self.page.get_by_role("menuitem", name=self.t(message), exact=True).click()
 
     def until_conversation_began(self) -> None:
         """The page knows its name: a reload finds it again."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.looks import on_both_screens, on_both_screens_too
@@ -122,7 +122,6 @@ def test_products_are_read_and_compared(visitor: Visitor, shop: ShopPage) -> Non
 
 @on_both_screens
 def test_the_shops_answer_to_a_hold_shows_by_itself(visitor: Visitor, tmp_path: Path) -> None:
-    visitor.expected = ("401", "422")
     settings = settings_with(database_url=sample_market(tmp_path), jwt_secret_key=SECRET, assistant_model="off")
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as http:
         given = {"name": "Sari Specimen", "business_name": "Kios Sari", "email": "kios@example.com", **_JAKARTA}
@@ -136,13 +135,7 @@ def test_the_shops_answer_to_a_hold_shows_by_itself(visitor: Visitor, tmp_path: 
         shop = ShopPage(visitor.open(f"{running.url}/shop#/p/{product}"), visitor.look)
         page, t = shop.page, shop.t
         shop.button("shop.hold.do").click()
-        shop.dialog.get_by_role("button", name=t("shop.account.register"), exact=True).click()
-        for name, value in (("name", "Dewi Specimen"), ("email", "dewi@example.com"), ("password", "a long sentence")):
-            shop.dialog.get_by_role("textbox", name=t(f"shop.account.{name}"), exact=True).fill(value)
-        require_accessible(page)
-        visitor.picture(page, "shop-register")
-        shop.dialog.get_by_role("button", name=t("shop.account.register.do"), exact=True).click()
-        expect(shop.dialog).to_have_count(0)
+        shop.register("Dewi Specimen", "dewi@example.com", "a long sentence", picture=lambda: _look_at(visitor, page))
         page.get_by_role("spinbutton", name=t("shop.hold.quantity")).fill("2")
         shop.button("shop.hold.do").click()
         expect(page.get_by_role("timer")).to_be_visible()
@@ -155,11 +148,45 @@ def test_the_shops_answer_to_a_hold_shows_by_itself(visitor: Visitor, tmp_path: 
         price = "Rp 300,000" if shop.look.language == "en" else "Rp 300.000"
         expect(page.get_by_text(t("shop.hold.accepted", number=2, price=price))).to_be_visible()
         page.reload()
-        shop.button("shop.account.of", name="Dewi Specimen").click()
-        page.get_by_role("menuitem", name=t("shop.holds"), exact=True).click()
+        shop.account("shop.holds")
         expect(page.get_by_role("link", name="Kipas meja")).to_be_visible()
         shop.button("shop.hold.release").click()
         expect(page.get_by_text(t("shop.hold.released"))).to_be_visible()
+
+
+@on_both_screens_too
+def test_an_account_reviews_changes_and_ends(visitor: Visitor, tmp_path: Path) -> None:
+    visitor.expected = ("403",)  # a wrong password
+    settings = settings_with(database_url=sample_market(tmp_path), jwt_secret_key=SECRET, assistant_model="off")
+    with served(settings) as running:
+        shop = ShopPage(visitor.open(f"{running.url}/shop#/p/1"), visitor.look)
+        page, t = shop.page, shop.t
+        shop.button("shop.account.login").click()
+        shop.register("Dewi Specimen", "dewi@example.com", "a long sentence")
+        shop.button("shop.review.write").click()
+        page.get_by_role("radio", name=t("shop.stars", number=4)).check()
+        page.get_by_role("textbox", name=t("shop.review.title"), exact=True).fill("Cocok")
+        require_accessible(page)
+        shop.button("shop.review.send").click()
+        expect(page.locator("article.review").first).to_contain_text("Dewi S.")
+
+        shop.account("shop.account")
+        page.get_by_role("textbox", name=t("shop.preferences.brands"), exact=True).fill("Rinjani, Merapi")
+        shop.button("save").first.click()
+        expect(page.get_by_text(t("shop.saved")).first).to_be_visible()
+        require_accessible(page)
+        visitor.whole_picture(page, "shop-account")
+        with page.expect_download() as download:
+            shop.button("shop.data.export").click()
+        assert "rinjani" in download.value.path().read_text()
+        shop.button("shop.data.erase").click()
+        shop.dialog.get_by_role("textbox", name=t("shop.account.password"), exact=True).fill("wrong")
+        shop.button("shop.data.erase.do").click()
+        expect(shop.dialog.get_by_role("alert")).to_be_visible()
+        shop.dialog.get_by_role("textbox", name=t("shop.account.password"), exact=True).fill("a long sentence")
+        shop.button("shop.data.erase.do").click()
+        expect(shop.dialog).to_have_count(0)
+        expect(shop.button("shop.account.login")).to_be_visible()
 
 
 @on_both_screens_too
@@ -184,7 +211,7 @@ def test_an_answer_of_the_assistant_goes_on_after_kill_9_and_a_reload(visitor: V
     visitor.expected = _LOST
     variables = {
         "PORT": str(free_port()),
-        "MODEL_REPO_ID": "echo?tokens_per_second=3",
+        "MODEL_REPO_ID": "echo?tokens_per_second=1",
         "ASSISTANT_MODEL": "echo",
         "MARKETPLACE_AUTH": "open",
         "PERSIST_SESSIONS": "1",
@@ -208,3 +235,8 @@ def test_an_answer_of_the_assistant_goes_on_after_kill_9_and_a_reload(visitor: V
         text = done.locator(".answered-text").inner_text()
         shop.page.reload()
         expect(panel.locator(".answered-text")).to_contain_text(text.splitlines()[1][:40])
+
+
+def _look_at(visitor: Visitor, page: Page) -> None:
+    require_accessible(page)
+    visitor.picture(page, "shop-register")

@@ -4,7 +4,9 @@ import { TopBar } from "../design/shell.js";
 import { Button, toast } from "../design/components.js";
 import { html, signal, useEffect } from "../app/view.js";
 import { t } from "../app/words.js";
+import { account } from "./account/account.js";
 import { AccountMenu } from "./account/account_menu.js";
+import { AccountPage } from "./account/account_page.js";
 import { AssistantDrawer, AssistantPanel } from "./assistant/assistant_panel.js";
 import { compared, toggleCompared } from "./goods/product_card.js";
 import { forgetPlace, locate, near } from "./address/near.js";
@@ -47,6 +49,7 @@ export function ShopPage() {
 function Content({ shown }) {
   if (shown.kind === "product") return html`<${ProductPage} id=${shown.id} key=${shown.id} />`;
   if (shown.kind === "compare") return html`<${ComparePage} ids=${shown.ids} key=${shown.ids.join()} />`;
+  if (shown.kind === "account") return html`<${AccountPage} key=${account.value?.id} />`;
   if (shown.kind === "holds") return html`<${HoldsPage} />`;
   const { asked } = shown;
   return html`<div class="row-wrap">${!isWide.value && html`<${Button} small icon="sliders-horizontal" onClick=${() => { areFiltersOpen.value = true; }}>${t("shop.filters")}<//>`}<${FilterChips} asked=${asked} /></div>

@@ -11,8 +11,9 @@ export function AccountMenu() {
   if (account.value === undefined) return null;
   if (!account.value && !isOpen) return html`<${Button} icon="log-in" label=${t("shop.account.login")} onClick=${() => { accountForm.value = "login"; }} />`;
   const holds = { icon: "package", label: t("shop.holds"), onSelect: () => goTo("#/holds") };
+  const own = { icon: "settings", label: t("shop.account"), onSelect: () => goTo("#/account") };
   const leave = { icon: "log-out", label: t("shop.account.logout"), onSelect: () => signOut().then(() => toast(t("shop.account.left"), "log-out")) };
   const enter = { icon: "log-in", label: t("shop.account.login"), onSelect: () => { accountForm.value = "login"; } };
   const name = account.value?.name ?? t("shop.account.anybody");
-  return html`<${Menu} icon="user" label=${t("shop.account.of", { name })} items=${[holds, tokens.value ? leave : enter]} end />`;
+  return html`<${Menu} icon="user" label=${t("shop.account.of", { name })} items=${[holds, own, tokens.value ? leave : enter]} end />`;
 }
