@@ -1,11 +1,13 @@
 """A cluster of real processes under kills and a bad network; `make soak-cluster` has the long form."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.faults.cluster.machines import ChaosClusterPlan
 from tests.faults.cluster.proof import ProofPlan, prove
+from tests.marketplace.postgres import programs_of_postgres
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 BLOWS = {
@@ -29,6 +31,10 @@ PLAN = ProofPlan(
 )
 
 
+@pytest.mark.skipif(
+    programs_of_postgres() is None and os.environ.get("SERVICES") != "required",
+    reason="no PostgreSQL here: `apt-get install postgresql`",
+)
 async def test_nothing_is_lost_doubled_or_mixed_whatever_happens_to_the_parts_of_a_cluster(tmp_path: Path) -> None:
     proof = await prove(tmp_path, PLAN)
     assert proof.faults() == [], proof.report()

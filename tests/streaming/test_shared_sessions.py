@@ -13,7 +13,7 @@ from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.source import ReadAttachments
 from tis.streaming.stores.redis import RedisStore
-from tis.streaming.stores.redis_keys import digest_of, keys_of
+from tis.streaming.stores.redis_keys import REPLICAS, digest_of, held_by, keys_of
 from tis.streaming.stores.store import SessionKey
 from tis.streaming.turn import Turn
 
@@ -194,6 +194,68 @@ async def test_an_answer_goes_on_once_in_the_next_process_or_is_cancelled_there(
     assert await data_of(goes_on, goes_on.latest) == [b"1", b"2", b"of 2", b"end"]
     assert len(resumed) == 2
     await second.close()
+
+
+async def test_what_is_taken_back_begins_when_what_was_running_has_stopped(redis_server: RedisServer) -> None:
+    resumed: list[ScriptedSource] = []
+
+    def resume(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> ScriptedSource:
+        resumed.append(ScriptedSource(b"of %d" % len(states)))
+        return resumed[-1]
+
+    sessions = Sessions(SessionLimits(), RedisStore(redis_server.url, timeouts=FAST_REDIS), resume)
+    await sessions.open()
+    script, session, turn = await started(sessions, b"1", b"2")
+    await until(lambda: session.recording.next_index == 2)
+    await until_stored(sessions)
+    # Another process has taken it while this one was paused, and has died.
+    digest = digest_of(KEY)
+    redis_server.ask("HSET", keys_of(digest).meta, "claim", "dead:1")
+    redis_server.ask("SADD", held_by("dead"), digest)
+    redis_server.ask("ZADD", REPLICAS, 0, "dead")
+    await until(lambda: redis_server.ask("ZSCORE", REPLICAS, "dead") == 0 and lease_was_renewed(redis_server))
+    assert not resumed  # two would write at once
+    script.go.set()
+    await until(lambda: resumed)
+    resumed[0].go.set()
+    assert await data_of(session, session.latest) == [b"1", b"2", b"of 2", b"end"]
+    assert len(resumed) == 1
+    await sessions.close()
+
+
+def lease_was_renewed(redis: RedisServer) -> bool:
+    """Since the first time that this was asked, twice."""
+    with redis.client() as client:
+        [replica] = [name for name, ends_at in client.zrange(REPLICAS, 0, -1, withscores=True) if ends_at]
+        seen = client.sadd("seen", client.zscore(REPLICAS, replica))
+        return bool(seen) and client.scard("seen") > 3
+
+
+async def test_an_answer_whose_server_dies_goes_on_at_one_that_had_an_earlier_turn_of_it(
+    redis_server: RedisServer,
+) -> None:
+    resumed: list[ScriptedSource] = []
+
+    def resume(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> ScriptedSource:
+        resumed.append(ScriptedSource(b"of %d" % len(states)))
+        return resumed[-1]
+
+    a, b = (Sessions(SessionLimits(), RedisStore(redis_server.url, timeouts=FAST_REDIS), resume) for _ in range(2))
+    for sessions in (a, b):
+        await sessions.open()
+    script, session, _ = await started(a, b"first")
+    script.go.set()
+    await until(lambda: not session.is_running)
+    await until_stored(a)
+    await started(b, b"second", request=OTHER)
+    await until_stored(b)
+    b._store._tasks[1].cancel()  # type: ignore[attr-defined]  # it renews its lease no longer
+    await until(lambda: resumed)
+    resumed[0].go.set()
+    at_a = await found(a)
+    assert await data_of(at_a, at_a.latest) == [b"second", b"of 1", b"end"]
+    for sessions in (a, b):
+        await sessions.close()
 
 
 async def test_a_process_keeps_only_so_many_and_finds_the_others_again(redis_server: RedisServer) -> None:

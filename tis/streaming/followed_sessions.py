@@ -50,7 +50,7 @@ class FollowedSessions:
         self._sessions = sessions
         self._store = store
         self._followers: dict[SessionKey, asyncio.Task[None]] = {}
-        self._work: set[asyncio.Task[None]] = set()
+        self._work: dict[SessionKey, asyncio.Task[None]] = {}  # the latest of each session
         self._heard_at: dict[SessionKey, float] = {}
         store.watch(self)
 
@@ -97,7 +97,7 @@ class FollowedSessions:
             self._sessions.release(session)
 
     async def close(self) -> None:
-        tasks = [*self._followers.values(), *self._work]
+        tasks = [*self._followers.values(), *self._work.values()]
         self._followers.clear()
         for task in tasks:
             task.cancel()
@@ -107,12 +107,12 @@ class FollowedSessions:
     # What the store tells.
 
     def on_taken(self, session: SessionRecord, *, is_cancelled: bool) -> None:
-        self._do(self._resume(session, is_cancelled))
+        self._do(session.key, self._resume(session, is_cancelled))
 
     def on_lost(self, key: SessionKey) -> None:
         if session := self._sessions.known(key):
             _log.warning("another server has taken a session that this one was answering; its readers follow that")
-            self._do(self._give_up(session))
+            self._do(key, self._give_up(session))
 
     def on_cancel(self, key: SessionKey) -> None:
         if (session := self._sessions.known(key)) and session.is_running:
@@ -210,6 +210,7 @@ class FollowedSessions:
             self._sessions.release(session)
             session = None
         if session:
+            session.recording.rewind()
             await self._until_reached(self._catch_up, session, record)
             session.learn(record)
         else:
@@ -242,13 +243,21 @@ class FollowedSessions:
             except StoreUnavailable:
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _do(self, key: SessionKey, work: Coroutine[Any, Any, None]) -> None:
+        """One after the other: a session may be lost and taken again before this process has given it up."""
+        before = self._work.get(key)
+
         async def logged() -> None:
+            if before:
+                await asyncio.wait([before])
             try:
                 await work
             except Exception as fault:
                 log_exception("a session could not change its server", fault, "-")
 
-        task = asyncio.create_task(logged())
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
+        def is_over(task: asyncio.Task[None]) -> None:
+            if self._work.get(key) is task:
+                del self._work[key]
+
+        self._work[key] = asyncio.create_task(logged())
+        self._work[key].add_done_callback(is_over)

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from random import Random
 
 import pytest
 
+from tests.faults.cluster.chaos_proxy import proxied
 from tests.redis_server import RedisServer
 from tests.streaming.stores.harness import FAST_REDIS, KEY, OTHER, StoreHarness, until
 from tis.streaming.errors import ReplayGap, StoreUnavailable
@@ -181,6 +183,28 @@ async def test_an_outage_of_redis_takes_no_session_from_its_process(pair: Pair, 
     a.append(b"b")
     await until(lambda: a.is_acknowledged() and a.store.durability == b.store.durability == "durable")
     assert (a.notes.lost, b.notes.taken) == ([], [])
+
+
+async def test_a_process_that_takes_many_sessions_renews_its_own_lease_meanwhile(redis_server: RedisServer) -> None:
+    async with AsyncExitStack() as stack:
+        way = await stack.enter_async_context(proxied(redis_server.port, Random(1)))
+        dead, slow = SharingProcess(redis_server.url), SharingProcess(f"redis://127.0.0.1:{way.port}/0")
+        keys = [SessionKey("owner", f"many-{number}") for number in range(30)]
+        for process in (dead, slow):
+            await process.open()
+            stack.push_async_callback(process.store.close)
+        for key in keys:
+            dead.begin_turn(key)
+        await dead.store.flush()
+        way.slow(0.01)  # each takes some five ways there and back
+        dead.store._tasks[1].cancel()
+        leases = set()
+        await until(lambda: slow.notes.taken)
+        while len(slow.notes.taken) < len(keys):
+            leases.add(redis_server.ask("ZSCORE", REPLICAS, slow.store._replica.id))
+            await asyncio.sleep(0.02)
+        way.slow(0)
+        assert len(leases) > 1
 
 
 async def test_a_cancel_reaches_the_holder_and_whoever_takes_over_from_him(

@@ -59,6 +59,7 @@ class HeldSession:
     claim: str
     ttl_ms: int
     oldest_turn: int
+    is_running: bool = False
 
 
 class RedisStore:
@@ -83,6 +84,7 @@ class RedisStore:
             wait_seconds=limits.wait_seconds,
             left_seconds=limits.left_seconds,
             run_version=run_version,
+            is_running_here=self._is_running_here,
             on_taken=self._on_taken,
             on_order=self._on_order,
             on_fault=lambda error: self._writer.fail(fault_label(error), str(error)),
@@ -170,6 +172,7 @@ class RedisStore:
         held, expected = self._hold(session, turn)
         change = redis_changes.begin(session, turn, held.claim, expected, max_attached_bytes, self._ttl_seconds)
         change.fields["runs"] = b"%d" % self._run_version
+        held.is_running = turn.last_index is None
         held.ttl_ms = int(change.fields["ttl"])
         self._writer.put(change)
 
@@ -179,6 +182,7 @@ class RedisStore:
 
     def end_turn(self, key: SessionKey, turn: TurnRecord) -> None:
         if (held := self._held.get(key)) and turn.last_index is not None:
+            held.is_running = False
             self._writer.put(redis_changes.end(key, held.claim, turn, turn.last_index + 1, held.ttl_ms))
 
     def save_progress(self, key: SessionKey, used_at: float, no_reader_since: float | None) -> None:
@@ -295,7 +299,8 @@ class RedisStore:
             return False
         session.turns[-1].request = request or b""
         self._claims.pop(session.key, None)
-        self._held[session.key] = HeldSession(claim, int(fields[b"ttl"]), session.turns[0].number)
+        self._writer.queue.discard(session.key)  # of an earlier claim, which would be fenced
+        self._held[session.key] = HeldSession(claim, int(fields[b"ttl"]), session.turns[0].number, is_running=True)
         self._by_digest[digest] = session.key
         if self._watcher:
             _log.warning("a process that shares this Redis is gone: this one resumes a session of it")
@@ -303,6 +308,10 @@ class RedisStore:
         else:
             self._taken.append(session)
         return True
+
+    def _is_running_here(self, digest: str) -> bool:
+        key = self._by_digest.get(digest)
+        return key is not None and self._held[key].is_running
 
     def _on_order(self, what: str, digest: str) -> None:
         key = self._by_digest.get(digest)

@@ -37,11 +37,12 @@ class RedisReplica:
         wait_seconds: float,
         left_seconds: float,
         run_version: int,
+        is_running_here: Callable[[str], bool],
         on_taken: Callable[[str, str], Awaitable[bool]],
         on_order: Callable[[str, str], None],
         on_fault: Callable[[Exception], None],
     ) -> None:
-        """`on_taken` gets a digest and its new claim; `on_order` gets what to do, and the digest."""
+        """`is_running_here` gets a digest, `on_taken` its new claim, too; `on_order` what to do, and the digest."""
         self.id = secrets.token_hex(8)
         self.is_reached = True
         self._stopping = asyncio.Event()
@@ -51,6 +52,7 @@ class RedisReplica:
         self._wait_seconds = wait_seconds
         self._left_seconds = left_seconds
         self._run_version = run_version
+        self._is_running_here = is_running_here
         self._on_taken, self._on_order, self._on_fault = on_taken, on_order, on_fault
         self._renew, self._take = RedisScript(RENEW), RedisScript(TAKE)
         self._left_since: dict[str, float] = {}  # by process: since when this one leaves its sessions to others
@@ -72,7 +74,8 @@ class RedisReplica:
         while not self._stopping.is_set():
             pause = min(_POLL_SECONDS, self._lease_seconds / 3)
             try:
-                await self.renew()
+                if await self.renew():
+                    continue
             except FAULTS as error:
                 self.is_reached = isinstance(error, ResponseError)
                 self._reached_since = float("inf")
@@ -82,7 +85,8 @@ class RedisReplica:
                 log_exception("the lease could not be renewed", error, "-")
             await self._pause(pause)
 
-    async def renew(self) -> None:
+    async def renew(self) -> bool:
+        """Then takes what others have left, until the lease has to be renewed again; returns whether there is more."""
         lease_ms = round(self._lease_seconds * 1000)
         over = await self._renew.run(self._clients.commands, [REPLICAS], (self.id, lease_ms))
         now = time.monotonic()
@@ -94,7 +98,9 @@ class RedisReplica:
         released, dead = cast(list[bytes], over[0]), cast(list[bytes], over[1])
         is_sure = now - self._reached_since >= self._lease_seconds
         for name in [*released, *(dead if is_sure else ())]:
-            await self._take_from(name.decode())
+            if not await self._take_from(name.decode(), now + self._lease_seconds / 3):
+                return True
+        return False
 
     async def release(self) -> None:
         """Another process may take at once what this one has not finished."""
@@ -127,17 +133,22 @@ class RedisReplica:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
-    async def _take_from(self, other: str) -> None:
+    async def _take_from(self, other: str, until: float) -> bool:
+        """Returns whether the time was enough."""
         if other == self.id:
-            return
+            return True
         redis: Any = self._clients.commands
         digests = cast(list[bytes], await redis.srandmember(held_by(other), _TAKEN_AT_ONCE))
         if not digests:
             self._left_since.pop(other, None)
             await redis.zrem(REPLICAS, other)
             await redis.delete(orders_of(other))
-            return
+            return True
         for digest in digests:
+            if time.monotonic() > until:
+                return False
+            if self._is_running_here(digest.decode()):
+                continue  # it was taken from this process, which has still to notice and to stop
             held, version, runs = await redis.hmget(keys_of(digest.decode()).meta, "claim", "v", "runs")
             if held and held.decode().rpartition(":")[0] == other:
                 if version is None or int(version) > VERSION:
@@ -147,6 +158,7 @@ class RedisReplica:
                 self._taking[digest.decode()] = held, self.new_claim()
                 await self._take_session(digest.decode())
             await redis.srem(held_by(other), digest)
+        return True
 
     def _leaves_to_others(self, other: str) -> bool:
         """For a while: without such a server, somebody has to tell the readers that the answer has ended."""
