@@ -22,11 +22,11 @@ Pair = list[MortalServer]
 @pytest.fixture(params=["redis", "postgresql"])
 async def pair(request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer) -> AsyncIterator[Pair]:
     """What is stored is in Redis, too, or lasts in PostgreSQL."""
-    variables: dict[str, str] = {}
+    url = ""  # as if it were not set
     if request.param == "postgresql":
         postgres: Postgres = request.getfixturevalue("postgres")
-        variables["RESPONSES_URL"] = postgres.new_database(tmp_path.name)
-    async with replicas(tmp_path, redis_server, **variables) as servers:
+        url = postgres.new_database(tmp_path.name)
+    async with replicas(tmp_path, redis_server, RESPONSES_URL=url) as servers:
         yield servers
 
 

@@ -165,7 +165,7 @@ async def test_the_last_event_is_stored_once_more_if_only_the_note_that_it_is_th
     class Over(ScriptedSource):
         """A run that finds that another process had got to its end."""
 
-        async def events(self):  # type: ignore[no-untyped-def,override]
+        async def events(self):  # type: ignore[no-untyped-def]
             return
             yield [Block(b"")]
 
