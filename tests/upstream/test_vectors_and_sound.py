@@ -68,17 +68,21 @@ def test_scores_are_those_of_the_upstream(front: Served, back: Served) -> None:
             assert here.get(name) == there.get(name)
 
 
+def speaking_to(server: Served) -> OpenAI:
+    return OpenAI(base_url=f"{server.url}/v1", api_key="-", timeout=120)
+
+
 def test_sound_is_heard_by_the_upstream(front: Served, back: Served) -> None:
     spoken = all_spoken()[0].sentence
-    clients = [OpenAI(base_url=f"{one.url}/v1", api_key="-", timeout=120) for one in (front, back)]
-    for form in ("json", "srt"):
-        here, there = (
-            client.audio.transcriptions.create(model="demo-whisper", file=spoken.path, response_format=form)
-            for client in clients
-        )
-        assert getattr(here, "text", here) == getattr(there, "text", there)
-    streamed = clients[0].audio.transcriptions.create(model="demo-whisper", file=spoken.path, stream=True)
-    [last] = [event for event in streamed if event.type == "transcript.text.done"]
+    with speaking_to(front) as client, speaking_to(back) as direct:
+        for form in ("json", "srt"):
+            here, there = (
+                one.audio.transcriptions.create(model="demo-whisper", file=spoken.path, response_format=form)
+                for one in (client, direct)
+            )
+            assert getattr(here, "text", here) == getattr(there, "text", there)
+        streamed = client.audio.transcriptions.create(model="demo-whisper", file=spoken.path, stream=True)
+        [last] = [event for event in streamed if event.type == "transcript.text.done"]
     assert last.text == spoken.text
 
 
@@ -97,15 +101,16 @@ def test_indonesian_is_translated_by_the_upstream(front: Served, back: Served) -
 
 def test_words_lie_where_the_upstream_heard_them(front: Served, back: Served) -> None:
     spoken = all_spoken()[0].sentence
-    here, there = (
-        OpenAI(base_url=f"{one.url}/v1", api_key="-", timeout=120).audio.transcriptions.create(
-            model="demo-whisper",
-            file=spoken.path,
-            response_format="verbose_json",
-            timestamp_granularities=["word", "segment"],
+    with speaking_to(front) as client, speaking_to(back) as direct:
+        here, there = (
+            one.audio.transcriptions.create(
+                model="demo-whisper",
+                file=spoken.path,
+                response_format="verbose_json",
+                timestamp_granularities=["word", "segment"],
+            )
+            for one in (client, direct)
         )
-        for one in (front, back)
-    )
     assert (here.language, here.text) == (there.language, there.text)
     assert [(word.word, word.start, word.end) for word in here.words or ()] == [
         (word.word, word.start, word.end) for word in there.words or ()
@@ -128,10 +133,12 @@ def test_a_long_file_is_heard_to_its_end_when_an_upstream_is_killed(tmp_path: Pa
             wait_until_loaded(process.url)
         seconds = {"connect": 1, "probe": 0.2}
         urls = [f"{process.url}/v1" for process in (one, other)]
-        with gateway(
-            tmp_path, *urls, task="transcription", upstream_model="demo-whisper", upstream_seconds=seconds
-        ) as server:
-            client = OpenAI(base_url=f"{server.url}/v1", api_key="-", timeout=120)
+        fields: dict[str, Any] = {
+            "task": "transcription",
+            "upstream_model": "demo-whisper",
+            "upstream_seconds": seconds,
+        }
+        with gateway(tmp_path, *urls, **fields) as server, speaking_to(server) as client:
             sound = ("sound.wav", sound_file(numpy.asarray(long.samples, numpy.float32), "wav", "pcm_s16le"))
             streamed = iter(client.audio.transcriptions.create(model="far", file=sound, stream=True))
             assert next(streamed).type == "transcript.text.delta"
