@@ -29,11 +29,11 @@ _ICONS = (
     "activity arrow-down arrow-up audio-lines book-open braces brain camera check chevron-down "
     "chevron-left chevron-right circle-alert circle-help code copy cpu download ellipsis external-link "
     "eye eye-off file-text folder gauge git-branch globe hard-drive history image info key keyboard "
-    "languages layers link list loader-circle maximize memory-stick menu message-square mic monitor moon "
-    "octagon-x panel-left pause pencil play plug plus power refresh-cw rotate-ccw search send server "
-    "settings share-2 shield skull sliders-horizontal sparkles square square-pen sun table terminal "
-    "thumbs-up timer trash-2 triangle-alert unplug upload user users video volume-2 wifi wifi-off wrench "
-    "x zap"
+    "languages layers link list loader-circle log-in log-out map-pin maximize memory-stick menu "
+    "message-square mic minus monitor moon octagon-x package panel-left pause pencil play plug plus power "
+    "refresh-cw rotate-ccw scale search send server settings share-2 shield shopping-bag skull "
+    "sliders-horizontal sparkles square square-pen star store sun table tag terminal thumbs-up timer trash-2 "
+    "triangle-alert truck unplug upload user users video volume-2 wifi wifi-off wrench x zap"
 ).split()
 
 

@@ -7,12 +7,17 @@ from types import SimpleNamespace
 import httpcore2
 import httpx2
 import pytest
+from hypothesis import HealthCheck, settings
 from openai import OpenAI
 from uvicorn import server as uvicorn_server  # `uvicorn` itself would mark every test: see `starts_something`
 
 from tests.redis_server import RedisServer, running_redis
 from tests.serving import Served, served, settings_with
 from tests.starters import starts_something
+
+# How long an example takes says nothing here: other programs run beside the tests.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 # The imports and 12,000 items of the collection live as long as the process: nothing of them is garbage.
 gc.disable()

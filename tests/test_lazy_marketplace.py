@@ -65,7 +65,9 @@ def app(importing: ControlledImport) -> AppWithMarketplace:
 
     app.state.marketplace = LazyMarketplace(app, importing)
     app.state.documents = DocumentCache()
-    app.state.page_files = PageFiles(frame_ancestors=[], in_development=False, can_be_killed=False)
+    app.state.page_files = PageFiles(
+        frame_ancestors=[], in_development=False, can_be_killed=False, market_is_open=False
+    )
     app.add_middleware(LazyMarketplaceMiddleware, marketplace=app.state.marketplace, also_for=["/mcp"])
     return app
 

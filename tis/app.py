@@ -286,7 +286,12 @@ def create_app(
     app.state.recent_requests = RecentRequests()
     app.state.documents = DocumentCache()
     app.state.kill_switch = KillSwitch(kill if settings.demo and settings.is_local else None)
-    app.state.page_files = PageFiles(settings.frame_ancestors, settings.development, app.state.kill_switch.exists)
+    app.state.page_files = PageFiles(
+        settings.frame_ancestors,
+        settings.development,
+        can_be_killed=app.state.kill_switch.exists,
+        market_is_open=settings.marketplace_auth == "open",
+    )
     app.state.api_options = ApiOptions(
         settings.strict_model,
         settings.responses_ttl_seconds,

@@ -62,7 +62,7 @@ class Visitor:
         context = self._browser.new_context(**{**seen, **touch, **options})
         self._contexts[context] = (PageWatch(context, url), look)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.goto(url)
         return page
 

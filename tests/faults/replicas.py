@@ -1,6 +1,6 @@
 """Several server processes on one Redis, as behind a load balancer."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,8 +12,9 @@ LEASE_SECONDS = 2
 
 @asynccontextmanager
 async def replicas(
-    folder: Path, redis: RedisServer, num: int = 2, **variables: str
+    folder: Path, redis: RedisServer, num: int = 2, *, program: Sequence[str] = ("main.py",), **variables: str
 ) -> AsyncIterator[list[MortalServer]]:
+    """Each has a marketplace of its own where `variables` name no `DATABASE_URL`."""
     shared = {
         "SESSION_STORE": "redis",
         "REDIS_URL": redis.url,
@@ -25,7 +26,9 @@ async def replicas(
     for number in range(num):
         own = folder / f"replica-{number}"
         own.mkdir()
-        servers.append(MortalServer(own, **shared, DATABASE_URL=f"sqlite:///{own}/marketplace.db"))
+        server = MortalServer(own, **{"DATABASE_URL": f"sqlite:///{own}/marketplace.db", **shared})
+        server.program = [*program]
+        servers.append(server)
     try:
         for server in servers:
             await server.start()

@@ -153,7 +153,6 @@ def test_every_client_gets_its_answer_in_any_order_of_events(tmp_path: Path, loo
                 stateful_step_count=15,
                 derandomize=not SOAK,  # the same examples every time; a soak looks for new ones
                 database=None,
-                deadline=None,
                 print_blob=True,
                 suppress_health_check=list(HealthCheck),
             ),

@@ -16,16 +16,8 @@ async def test_an_answer_survives_a_kill_while_the_model_speaks(tmp_path: Path) 
     variables = durable(tmp_path, DATABASE_URL=f"sqlite:///{tmp_path}/market.db", MARKETPLACE_AUTH="open")
     variables |= {"MODEL_REPO_ID": "models/demo", "ASSISTANT_MODEL": "demo", "EAGER_LOAD_MODEL": "1"}
     async with running(tmp_path, **variables) as server:
-        async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
-            registered = await http.post(
-                "/api/users/register", json={"name": "Budi", "email": "budi@example.com", "ai_access_enabled": True}
-            )
-            assert registered.json()["id"] == 1
-            shop = (await http.post("/api/suppliers/register", json=SHOP)).json()["id"]
-            for name in ("Acer Nitro laptop gaming", "Asus TUF laptop gaming"):
-                goods = {"name": name, "price": 15_000_000, "stock_quantity": 3, "category": "laptop"}
-                assert (await http.post(f"/api/suppliers/{shop}/products", json=goods)).status_code == 200
-        first = await _read_until_products(server)
+        await stock_a_shop(server)
+        first = await read_until_products(server)
         session_id = json.loads(first[0].partition("data: ")[2])["session_id"]
         server.kill()
         await server.start()
@@ -40,7 +32,7 @@ async def test_an_answer_survives_a_kill_while_the_model_speaks(tmp_path: Path) 
             assert sorted(message["role"] for message in messages) == ["assistant", "user"]
 
 
-async def _read_until_products(server: MortalServer) -> list[str]:
+async def read_until_products(server: MortalServer) -> list[str]:
     text = ""
     async with (
         httpx2.AsyncClient(base_url=server.url, timeout=60) as http,
@@ -63,3 +55,13 @@ SHOP = {
     "city": "Jakarta",
     "province": "DKI Jakarta",
 }
+
+
+async def stock_a_shop(server: MortalServer) -> None:
+    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
+        buyer = {"name": "Budi", "email": "budi@example.com", "ai_access_enabled": True}
+        assert (await http.post("/api/users/register", json=buyer)).json()["id"] == QUESTION["user_id"]
+        shop = (await http.post("/api/suppliers/register", json=SHOP)).json()["id"]
+        for name in ("Acer Nitro laptop gaming", "Asus TUF laptop gaming"):
+            goods = {"name": name, "price": 15_000_000, "stock_quantity": 3, "category": "laptop"}
+            assert (await http.post(f"/api/suppliers/{shop}/products", json=goods)).status_code == 200

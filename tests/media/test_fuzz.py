@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.media.images import FORMATS, make_image
@@ -38,7 +38,7 @@ def corrupted(draw: Callable[[st.SearchStrategy[int]], int], whole: bytes) -> by
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("form", FORMATS)
 @given(st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_a_corrupted_image_decodes_or_raises_bad_media(form: str, data: st.DataObject) -> None:
     try:
         pixels = decode_image(data.draw(corrupted(IMAGES[form])), LIMITS, MediaBudget(LIMITS))
@@ -50,7 +50,7 @@ def test_a_corrupted_image_decodes_or_raises_bad_media(form: str, data: st.DataO
 
 @pytest.mark.slow
 @given(st.sampled_from(VIDEOS).flatmap(corrupted))
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, derandomize=True)
 def test_a_corrupted_video_decodes_or_raises_bad_media(video: bytes) -> None:
     try:
         video = asyncio.run(decode(video, "video", decode_seconds=10))

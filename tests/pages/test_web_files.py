@@ -44,7 +44,7 @@ def test_a_page_names_the_modules_that_its_scripts_import() -> None:
     assert f'src="../pages/{files.digest}/page/main.js"' in files.page("page.html", depth=1).decode()
 
 
-@pytest.mark.parametrize("path", ["/", "/status"])
+@pytest.mark.parametrize("path", ["/", "/shop", "/status"])
 def test_all_that_a_page_names_is_served_for_ever_under_its_address(http: httpx2.Client, path: str) -> None:
     page = http.get(path)
     assert page.headers["cache-control"] == "no-cache" and page.headers["content-type"].startswith("text/html")

@@ -21,9 +21,13 @@ _TRUSTED_TYPES = "; require-trusted-types-for 'script'; trusted-types dompurify"
 
 
 class PageFiles:
-    def __init__(self, frame_ancestors: Sequence[str], in_development: bool, can_be_killed: bool) -> None:
+    def __init__(
+        self, frame_ancestors: Sequence[str], in_development: bool, *, can_be_killed: bool, market_is_open: bool
+    ) -> None:
         self.in_development = in_development
-        self._marks = "tis-can-be-killed" if can_be_killed else ""
+        # Classes of `<html>`: what a page could ask for only by a request that may fail.
+        marks = {"tis-can-be-killed": can_be_killed, "tis-market-is-open": market_is_open}
+        self._marks = " ".join(name for name, is_so in marks.items() if is_so)
         policy = _POLICY + (" ".join(frame_ancestors) or "'none'")
         self.headers = {
             "Cache-Control": "no-cache",

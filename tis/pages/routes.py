@@ -1,4 +1,4 @@
-"""/ (chat), /status, /pages/styles and the files that they load."""
+"""/ (chat), /shop, /status, /pages/styles and the files that they load."""
 
 from typing import Annotated, Any
 
@@ -18,6 +18,11 @@ _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_SNIFF
 @router.api_route("/", methods=_GET)
 async def chat(request: Request, pages: PageFilesDep) -> Response:
     return await _page(request, pages, "chat.html")
+
+
+@router.api_route("/shop", methods=_GET)
+async def shop(request: Request, pages: PageFilesDep) -> Response:
+    return await _page(request, pages, "shop.html")
 
 
 @router.api_route("/status", methods=_GET)

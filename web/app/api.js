@@ -18,18 +18,18 @@ export class ApiError extends Error {
 }
 
 /**
- * A `fetch` that adds the key. `options.key` names it ("api" or "admin"); `options.ask` = false takes a 401 as an
- * error. `options.json` is sent as JSON.
+ * A `fetch` that adds the key. `options.key` names it ("api", "admin", or null for none); `options.ask` = false takes a
+ * 401 as an error. `options.json` is sent as JSON.
  */
 export async function call(path, { key = "api", ask = true, json, headers = {}, ...options } = {}) {
   for (;;) {
     const sent = { ...headers };
-    const used = keyOf(key);
+    const used = key && keyOf(key);
     if (used) sent.Authorization = `Bearer ${used}`;
     if (json !== undefined) sent["Content-Type"] = "application/json";
     const answer = await reach(path, { ...options, headers: sent, body: json === undefined ? options.body : JSON.stringify(json) });
     if (answer.ok) return answer;
-    if (answer.status === 401 && ask) {
+    if (answer.status === 401 && key && ask) {
       const given = keyOf(key) !== used ? keyOf(key) : await askForKey(key, Boolean(used));
       if (given) continue;
     }

@@ -47,6 +47,7 @@ const formats = computed(() => ({
 
 export const formatNumber = (value, digits = 0) => Number(value).toLocaleString(language.value, { maximumFractionDigits: digits, minimumFractionDigits: digits });
 export const formatShort = (value) => formats.value.short.format(value);
+export const formatRupiah = (value) => `Rp ${formatNumber(value)}`;
 export const formatTime = (date) => formats.value.time.format(date);
 export const formatDay = (date) => formats.value.day.format(date);
 

@@ -10,6 +10,7 @@ import { language, LANGUAGES, setLanguage, t } from "../app/words.js";
 
 const PAGES = [
   { path: "", icon: "message-square", label: "page.chat" },
+  { path: "shop", icon: "shopping-bag", label: "page.shop" },
   { path: "status", icon: "activity", label: "page.status" },
   { path: "docs", icon: "book-open", label: "page.docs" },
 ];

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -148,7 +148,7 @@ def _arguments_of(parts: list[Part], index: int) -> str:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(data=st.data(), marked=st.booleans())
 def test_a_turn_is_parsed_as_what_its_template_printed(name: str, data: st.DataObject, marked: bool) -> None:
     family = FAMILIES[name]
@@ -228,7 +228,7 @@ def _replaced(node: Any, strings: list[str], spelled: str) -> Any:
     return node
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(turns(FAMILIES["Hermes and Qwen"]))
 def test_the_template_of_the_demo_model_prints_what_the_parser_reads(message: dict[str, Any]) -> None:
     template = (REPOSITORY / "models" / "demo" / "chat_template.jinja").read_text()

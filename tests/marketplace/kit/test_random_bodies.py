@@ -39,7 +39,7 @@ VALUES = st.one_of(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_body_causes_a_500(laptop: httpx2.Client, route: str, data: st.DataObject) -> None:
     method, _, path = route.partition(" ")

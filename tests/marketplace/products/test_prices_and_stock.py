@@ -82,7 +82,7 @@ def test_stock_cannot_be_set_below_what_is_reserved(server: MarketServer, anybod
     assert anybody.put(path, json={"stock_quantity": 4}).json()["available_quantity"] == 0
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=st.integers(0, 10**9), steps=st.lists(st.integers(0, 10**9), max_size=5))
 def test_stock_on_hand_is_the_sum_of_all_movements(server: MarketServer, first: int, steps: list[int]) -> None:
     with server.as_("open") as anybody:

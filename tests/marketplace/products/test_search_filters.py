@@ -134,6 +134,8 @@ def test_every_relaxation_finds_what_it_says(client: httpx2.Client) -> None:
         {"q": "teko dibawah Rp 90.000 di cimahi", "quantity": 50},
         {"q": "teko di Medan", "max_price": 105},
         {"q": "teko", "city": "Medan", "user_lat": 1, "user_lon": 1},
+        {"q": "teko selain asus di Medan"},
+        {"q": "teko selain asus di Medan kecuali yang bekas", "exclude_city": "Bogor"},
     )
     for given in requests:
         page = client.get(SEARCH, params={"envelope": 1, **given}).json()

@@ -297,3 +297,9 @@ def test_a_province_and_a_name_of_several_places_have_a_centre_too(client: httpx
         nearest = client.get(LIST, params={"city": city, "category": "mouse", "envelope": 1}).json()["nearest"]
         assert nearest["place"] == place
         assert least_km < nearest["items"][0]["distance_km"] < least_km + 100
+
+
+@pytest.mark.parametrize("asked", [{"q": "mouse di Jawa Timur"}, {"q": "mouse", "province": "Jawa Timur"}])
+def test_a_province_that_the_text_names_has_its_nearest_too(client: httpx2.Client, asked: dict[str, str]) -> None:
+    nearest = client.get(SEARCH, params={**asked, "envelope": 1}).json()["nearest"]
+    assert nearest["place"] == "Jawa Timur" and [one["name"] for one in nearest["items"]] == ["Mouse"]

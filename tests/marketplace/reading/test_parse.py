@@ -242,7 +242,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join)))
 def test_no_sentence_fails(vocabulary: Vocabulary, said: str) -> None:
     parsed = parse_query(said, QueryContext(), vocabulary)

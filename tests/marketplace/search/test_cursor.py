@@ -118,7 +118,7 @@ payloads = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payload=payloads, sort=st.sampled_from(SORTS), text=st.sampled_from(["teko", None]))
 def test_any_cursor_of_another_version_is_answered_or_rejected(
     catalogue: Catalogue, payload: object, sort: Sort | None, text: str | None

@@ -18,7 +18,7 @@ PLACES = st.builds(Point, st.floats(-90, 90), st.floats(-180, 180))
 METRE = 0.001
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(one=PLACES, other=PLACES)
 @example(one=Point(0, 0), other=Point(0, 180))
 @example(one=Point(90, 0), other=Point(-90, 0))
@@ -37,7 +37,7 @@ def test_the_distance_from_jakarta_to_bandung() -> None:
     assert kilometres_between(Point(*JAKARTA), Point(*BANDUNG)) == pytest.approx(116.236, abs=0.05)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(origin=PLACES, other=PLACES, radius=st.floats(0, 20_100))
 @example(origin=Point(0, 179.95), other=Point(0, -179.95), radius=15)
 @example(origin=Point(89.99, 0), other=Point(89.99, 180), radius=5)

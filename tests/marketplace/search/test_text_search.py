@@ -155,14 +155,14 @@ def test_punctuation_between_words_does_not_matter(catalogue: Catalogue) -> None
     assert catalogue.names('"laptop" -gaming*') == catalogue.names("laptop/gaming") == ["Laptop gaming"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=60))
 def test_no_text_makes_a_search_fail(catalogue: Catalogue, text: str) -> None:
     catalogue.find(text)
     catalogue.find(text, origin=None, category="laptop")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.text(min_size=1, max_size=40).filter(lambda name: "\0" not in name and name.isprintable()))
 def test_a_product_is_found_by_any_name(catalogue: Catalogue, name: str) -> None:
     product_id = catalogue.put(name)

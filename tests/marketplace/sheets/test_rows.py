@@ -7,7 +7,7 @@ import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tis.errors import Unprocessable
@@ -226,7 +226,6 @@ products = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(products, max_size=5))
 def test_written_rows_are_read_back(goods: list[dict[str, Any]]) -> None:
     composed = [
@@ -239,7 +238,6 @@ def test_written_rows_are_read_back(goods: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@settings(deadline=None)
 @given(goods=st.lists(products, max_size=3))
 def test_no_cell_is_a_formula_for_any_delimiter(delimiter: str, goods: list[dict[str, Any]]) -> None:
     sheet = io.StringIO(write_rows(goods), newline="")

@@ -169,7 +169,7 @@ def test_a_part_is_not_unpacked_beyond_the_size_that_the_directory_says() -> Non
         read_rows(bytes(data).replace(size, (100).to_bytes(4, "little")))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, len(GOODS) - 1), st.binary(min_size=1, max_size=8))
 def test_a_damaged_workbook_is_read_or_refused(place: int, noise: bytes) -> None:
     try:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 from sqlalchemy import true
 
@@ -20,8 +20,6 @@ ANYBODY = Principal(is_open=True)
 MANY = settings(
     max_examples=short_or_long(12, 500),
     stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
 )
 
 

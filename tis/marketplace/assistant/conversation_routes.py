@@ -1,5 +1,6 @@
 """The own conversations and preferences: read, change and delete. No AI access is needed for that."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,7 @@ from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.tables import UserPreferences
-from tis.marketplace.users.chat_streams import delete_streams
+from tis.marketplace.users.chat_streams import delete_all_streams, delete_streams
 from tis.marketplace.users.schemas import USER_REQUIRED
 from tis.marketplace.users.service import acting_user
 
@@ -109,14 +110,14 @@ def list_own_conversations(
 async def delete_own_conversations(context: ContextDep, sessions: SessionsDep, user_id: ActingFor = None) -> Message:
     """Delete all your conversations with the assistant, and their recorded streams."""
 
-    def delete() -> tuple[int, int]:
+    def delete() -> tuple[int, Sequence[str]]:
         with context.writing() as (session, principal):
             owner = acting_user(session, principal, user_id)
             return owner, conversations.delete_conversations(session, principal, owner)
 
-    owner, num_deleted = await run_in_threadpool(delete)
-    await delete_streams(sessions, owner)
-    return Message(detail=f"Deleted {num_deleted} conversations.")
+    owner, deleted = await run_in_threadpool(delete)
+    await delete_all_streams(sessions, owner, deleted)
+    return Message(detail=f"Deleted {len(deleted)} conversations.")
 
 
 @router.get(
@@ -154,7 +155,7 @@ async def delete_own_conversation(
             conversations.delete_conversation(session, principal, owner, session_id)
             return owner
 
-    await delete_streams(sessions, await run_in_threadpool(delete), session_id)
+    await delete_streams(sessions, await run_in_threadpool(delete), [session_id])
     return Message(detail="Deleted.")
 
 

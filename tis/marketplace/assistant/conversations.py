@@ -195,14 +195,14 @@ def delete_conversation(session: Session, principal: Principal, user_id: int, se
     audit.note(session, principal, "delete", "conversation", conversation.id)
 
 
-def delete_conversations(session: Session, principal: Principal, user_id: int) -> int:
-    """All of the user; returns their number."""
+def delete_conversations(session: Session, principal: Principal, user_id: int) -> Sequence[str]:
+    """All of the user; returns the ids of their sessions."""
     lock_account(session, user_account(user_id))
-    ids = session.scalars(select(Conversation.id).where(Conversation.user_id == user_id)).all()
-    session.execute(delete(Conversation).where(Conversation.id.in_(ids)))
-    if ids:
-        audit.note(session, principal, "conversations.delete", "user", user_id, conversations=[len(ids), 0])
-    return len(ids)
+    own = session.scalars(select(Conversation).where(Conversation.user_id == user_id)).all()
+    session.execute(delete(Conversation).where(Conversation.id.in_([one.id for one in own])))
+    if own:
+        audit.note(session, principal, "conversations.delete", "user", user_id, conversations=[len(own), 0])
+    return [one.session_id for one in own]
 
 
 def storable_text(text: str) -> str:

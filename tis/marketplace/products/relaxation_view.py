@@ -10,7 +10,17 @@ from tis.marketplace.kit.docs import schema_example
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import RelaxedFilter
 
-_PARAMETERS = {"text": "q", "cities": "city", "brands": "brand", "provinces": "province", "attributes": "attr.*"}
+_PARAMETERS = {
+    "text": "q",
+    "brands": "brand",
+    "exclude_brands": "exclude_brand",
+    "cities": "city",
+    "exclude_cities": "exclude_city",
+    "provinces": "province",
+    "exclude_terms": "exclude",
+    "product_ids": "ids",
+    "attributes": "attr.*",
+}
 _FIELDS = [field.name for field in fields(ProductQuery) if field.name not in ("sort", "tie_order")]
 Read = Callable[[ProductQuery], ProductQuery]
 

@@ -70,7 +70,8 @@ class ProductSearch:
     ) -> SearchResults:
         """`fused`: what follows the products that match all words, as `fused` has made it of the same query."""
         results = self._find(session, query, page, fused)
-        place = point_of_city(query.city) if query.city is not None else None
+        named = query.city or (query.provinces[0] if len(query.provinces) == 1 else None)
+        place = point_of_city(named) if named else None
         if results.hits or page.skip or page.cursor or place is None:
             return results
         nearest = self._find(session, query_around(query, place.point), _NEAREST_PAGE).hits

@@ -1,5 +1,7 @@
 """Recorded answers of the assistant: whose they are, and how they go with the conversations that they belong to."""
 
+from collections.abc import Iterable
+
 from tis.streaming.sessions import Sessions
 
 
@@ -8,10 +10,16 @@ def stream_owner(user_id: int) -> str:
     return f"marketplace user {user_id}"
 
 
-async def delete_streams(sessions: Sessions, user_id: int, session_id: str | None = None) -> None:
-    """Those of one conversation, or all of the user. What is being answered is cancelled."""
+async def delete_streams(sessions: Sessions, user_id: int, session_ids: Iterable[str]) -> None:
+    """Those of these conversations, at whichever server they are. What is being answered is cancelled."""
     owner = stream_owner(user_id)
-    await sessions.refresh(owner, session_id)
-    for session in sessions:
-        if session.owner == owner and session_id in (None, session.id):
+    for session_id in session_ids:
+        await sessions.refresh(owner, session_id)
+        if session := sessions.peek(owner, session_id):
             await sessions.delete(session)
+
+
+async def delete_all_streams(sessions: Sessions, user_id: int, session_ids: Iterable[str]) -> None:
+    """Those of these conversations, and what this server has of the user besides."""
+    owner = stream_owner(user_id)
+    await delete_streams(sessions, user_id, {*session_ids, *(one.id for one in sessions if one.owner == owner)})

@@ -31,7 +31,7 @@ from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.policy import require_admin, require_user_visible
 from tis.marketplace.rates import limited
 from tis.marketplace.tables import User
-from tis.marketplace.users.chat_streams import delete_streams
+from tis.marketplace.users.chat_streams import delete_all_streams
 from tis.marketplace.users.data_export import export_user_data
 from tis.marketplace.users.schemas import (
     EXPORT_EXAMPLE,
@@ -120,17 +120,16 @@ async def delete_me(
 ) -> Message:
     """Delete your account; reviews and reservations stay without a name. Needs the password, if there is one."""
 
-    def delete() -> int | None:
+    def delete() -> tuple[int | None, Sequence[str]]:
         with context.reading() as (session, principal):
             compared_hash = password_hash_of(session, principal)
         require_password(body.password if body else None, compared_hash)
         with context.writing() as (session, principal):
-            delete_user(session, principal, context.market.search, compared_hash)
-            return principal.user_id
+            return principal.user_id, delete_user(session, principal, context.market.search, compared_hash)
 
-    user_id = await context.market.passwords.run(delete)
+    user_id, session_ids = await context.market.passwords.run(delete)
     if user_id is not None:
-        await delete_streams(sessions, user_id)
+        await delete_all_streams(sessions, user_id, session_ids)
     return Message(detail="Erased.")
 
 

@@ -87,10 +87,11 @@ def grant_rights(session: Session, principal: Principal, user_id: int, granted: 
 
 def delete_user(
     session: Session, principal: Principal, search: ProductSearch, compared_hash: str | None = None
-) -> None:
+) -> Sequence[str]:
     """Reviews, reservations and ledger lines stay, without a name: others rely on them. Conversations do not.
 
     Suppliers that nobody could sign in to any more are deleted, too; one with a login of its own is not.
+    Returns the ids of the conversations' sessions.
     """
     user_id = require_user(principal)
     admins = lock_admins(session)
@@ -104,11 +105,13 @@ def delete_user(
     delete_account_data(session, search, accounts)
     for supplier in orphans:
         erase_supplier(session, principal, search, supplier)
+    session_ids = session.scalars(select(Conversation.session_id).where(Conversation.user_id == user_id)).all()
     for table in (Conversation, UserPreferences, ChatUsage):  # messages go with their conversation
         session.execute(delete(table).where(table.user_id == user_id))
     _clear_personal_data(user)
     audit.note(session, principal, "user.erase", "user", user_id)
     session.flush()
+    return session_ids
 
 
 def lock_admins(session: Session) -> set[int]:

@@ -1,0 +1,59 @@
+/** The address says what is shown: `#/?q=laptop&max_price=...`, `#/p/<product>`, `#/compare/<ids>`, `#/holds` or `#/account`. */
+
+import { signal } from "../../app/view.js";
+
+/** The parameters of a search, as `/api/products/search` has them. Those of many values are lists. */
+export const ONE = ["q", "sort", "category", "condition", "fulfilment", "min_price", "max_price", "min_rating", "available_only", "quantity", "radius_km", "user_lat", "user_lon", "supplier_id"];
+export const MANY = ["brand", "city", "province", "exclude_brand", "exclude_city", "exclude"];
+const MAX_VALUES = 20;
+const MAX_CHARS = 200;
+const MAX_COMPARED = 4;
+
+export function placeOf(hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [kind, name = ""] = path.split("/");
+  if (kind === "p" && /^\d{1,15}$/.test(name)) return { kind: "product", id: Number(name) };
+  if (kind === "compare" && /^\d+(,\d+)*$/.test(name)) return { kind: "compare", ids: [...new Set(name.split(",").map(Number))].slice(0, MAX_COMPARED) };
+  if (kind === "holds" || kind === "account") return { kind };
+  return { kind: "list", asked: askedOf(query) };
+}
+
+export const place = signal(placeOf(location.hash));
+
+addEventListener("hashchange", () => { place.value = placeOf(location.hash); });
+addEventListener("popstate", () => { place.value = placeOf(location.hash); });
+
+/** `replace` leaves no step for the back button. */
+export function goTo(hash, { replace = false } = {}) {
+  if (hash === location.hash) return;
+  history[replace ? "replaceState" : "pushState"](null, "", hash);
+  place.value = placeOf(hash);
+  scrollTo(0, 0);
+}
+
+export const productHash = (id) => `#/p/${id}`;
+export const compareHash = (ids) => `#/compare/${ids.join(",")}`;
+
+export function listHash(asked) {
+  const query = parametersOf(asked).toString();
+  return query ? `#/?${query}` : "#/";
+}
+
+/** The search with some parameters changed; null, "" and an empty list leave one out. */
+export function changed(asked, changes) {
+  const all = { ...asked, ...changes };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && !value.length)));
+}
+
+export function parametersOf(asked) {
+  const values = new URLSearchParams();
+  for (const [name, value] of Object.entries(asked)) for (const one of [value].flat()) values.append(name, one);
+  return values;
+}
+
+function askedOf(query) {
+  const values = new URLSearchParams(query);
+  const one = ONE.map((name) => [name, values.get(name)?.slice(0, MAX_CHARS) ?? null]);
+  const many = MANY.map((name) => [name, values.getAll(name).slice(0, MAX_VALUES).map((value) => value.slice(0, MAX_CHARS))]);
+  return changed({}, Object.fromEntries([...one, ...many]));
+}

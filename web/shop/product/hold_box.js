@@ -1,0 +1,50 @@
+/** Holding a product: how many, the time that is left, and what the shop has answered. */
+
+import { Button, Field, Note } from "../../design/components.js";
+import { html, useEffect, useState } from "../../app/view.js";
+import { now } from "../../design/shell.js";
+import { formatRupiah, t } from "../../app/words.js";
+import { requireAccount } from "../account/account.js";
+import { hold, holds, isHeld, release, watchHolds } from "./holds.js";
+
+export function HoldBox({ product, onChange }) {
+  const [quantity, setQuantity] = useState(1);
+  const [error, setError] = useState("");
+  useEffect(watchHolds, []);
+  const mine = (holds.value ?? []).find((one) => one.product_id === product.id);
+  const attempt = async (work) => {
+    setError("");
+    try {
+      await work();
+      onChange();
+    } catch (fault) {
+      setError(fault.message);
+    }
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    if (requireAccount()) attempt(() => hold(product.id, quantity));
+  };
+  const canHold = product.available_quantity > 0 && !(mine && isHeld(mine));
+  return html`<div class="hold stack">
+    ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
+    ${mine && html`<${HoldState} hold=${mine} onRelease=${() => attempt(() => release(mine.id))} />`}
+    ${canHold && html`<form class="hold-form" onSubmit=${submit}>
+      <${Field} label=${t("shop.hold.quantity")}>${(attributes) => html`<input class="input numbers" type="number" min="1" max=${product.available_quantity} required value=${quantity} onInput=${(event) => setQuantity(Number(event.target.value))} ...${attributes} />`}<//>
+      <${Button} kind="primary" icon="shopping-bag" type="submit">${t("shop.hold.do")}<//>
+    </form><p class="faint"><small>${t("shop.hold.about")}</small></p>`}
+  </div>`;
+}
+
+export function HoldState({ hold: mine, onRelease }) {
+  const left = Math.max(0, Math.floor((Date.parse(mine.expires_at) - now.value) / 1000));
+  const isRunning = mine.status === "held" && left > 0;
+  const state = mine.status === "held" && !isRunning ? "expired" : mine.status === "held" && mine.accepted_at ? "accepted" : mine.status;
+  const kind = { held: "info", accepted: "good", committed: "good", refused: "bad", released: "info", expired: "warn" }[state] ?? "info";
+  return html`<${Note} kind=${kind} role="status">
+    <p>${t(`shop.hold.${state}`, { number: mine.quantity, price: formatRupiah(mine.unit_price * mine.quantity) })}</p>
+    ${isRunning && html`<p class="row"><span class="numbers countdown" role="timer">${clock(left)}</span><span class="grow"></span>${onRelease && html`<${Button} small onClick=${onRelease}>${t("shop.hold.release")}<//>`}</p>`}
+  <//>`;
+}
+
+const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;

@@ -1,0 +1,30 @@
+/** All goods that the buyer holds or held. */
+
+import { Note } from "../../design/components.js";
+import { html, useEffect, useState } from "../../app/view.js";
+import { t } from "../../app/words.js";
+import { account, isOpen } from "../account/account.js";
+import { marketJson } from "../account/market_calls.js";
+import { productHash } from "../address/place.js";
+import { HoldState } from "./hold_box.js";
+import { holds, readHolds, release, watchHolds } from "./holds.js";
+
+export function HoldsPage() {
+  const [names, setNames] = useState({});
+  const [error, setError] = useState("");
+  const who = account.value;
+  const attempt = (work) => work().catch((fault) => setError(fault.message));
+  useEffect(() => { if (who || isOpen) attempt(readHolds); }, [who]);
+  useEffect(watchHolds, []);
+  const ids = [...new Set((holds.value ?? []).map((one) => one.product_id))].join();
+  useEffect(() => {
+    if (ids) attempt(async () => setNames(Object.fromEntries((await marketJson(`api/products/lookup?ids=${ids}`)).items.map((one) => [one.id, one.name]))));
+  }, [ids]);
+  if (who === null && !isOpen) return html`<${Note} kind="info">${t("shop.holds.sign.in")}<//>`;
+  return html`<section class="stack"><h2>${t("shop.holds")}</h2>
+    ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
+    ${holds.value && !holds.value.length && html`<p class="soft">${t("shop.holds.none")}</p>`}
+    ${(holds.value ?? []).map((one) => html`<article class="card" key=${one.id}><h3><a href=${productHash(one.product_id)}>${names[one.product_id] ?? t("shop.product.number", { number: one.product_id })}</a></h3>
+      <${HoldState} hold=${one} onRelease=${() => attempt(() => release(one.id))} /></article>`)}
+  </section>`;
+}

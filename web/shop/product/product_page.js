@@ -1,0 +1,63 @@
+/** One product: what it is and costs, whose it is, how one gets it, and what others say of it. */
+
+import { Badge, Button, Icon, Note } from "../../design/components.js";
+import { html, useEffect, useState } from "../../app/view.js";
+import { formatRupiah, t } from "../../app/words.js";
+import { marketJson } from "../account/market_calls.js";
+import { attributeName, attributeText, compared, kilometres, Stars, Stock, toggleCompared } from "../goods/product_card.js";
+import { near, nearParameters } from "../address/near.js";
+import { listHash, parametersOf } from "../address/place.js";
+import { Gallery } from "./gallery.js";
+import { HoldBox } from "./hold_box.js";
+import { OpeningHours } from "./opening_hours.js";
+import { PriceChart } from "./price_chart.js";
+import { Reviews } from "./reviews.js";
+
+export function ProductPage({ id }) {
+  const [seen, setSeen] = useState(null);
+  const [error, setError] = useState("");
+  const at = near.value;
+  const read = async () => {
+    const parameters = parametersOf(nearParameters());
+    const product = await marketJson(`api/products/${id}?${parameters}`);
+    const [shop, prices] = await Promise.all([marketJson(`api/suppliers/${product.supplier_id}`), marketJson(`api/products/${id}/price-history`)]);
+    return { product, shop, prices };
+  };
+  const refresh = () => read().then(setSeen, (fault) => setError(fault.status === 404 ? t("shop.product.gone") : fault.message));
+  useEffect(() => { refresh(); }, [at]);
+  if (error) return html`<${Note} kind="bad" role="alert">${error} <a href="#/">${t("shop.back")}</a><//>`;
+  if (!seen) return html`<p class="soft" role="status">${t("shop.searching")}</p>`;
+  const { product, shop, prices } = seen;
+  const isChosen = compared.value.includes(id);
+  return html`<article class="product">
+    <p><a class="row back" href="#/" onClick=${(event) => { if (history.length > 1) { event.preventDefault(); history.back(); } }}><${Icon} name="chevron-left" />${t("shop.back")}</a></p>
+    <div class="product-head">
+      <${Gallery} product=${product} />
+      <div class="stack">
+        <h2>${product.name}</h2>
+        <p class="product-price large numbers">${formatRupiah(product.price)}</p>
+        <div class="row-wrap"><${Stars} rating=${product.rating} number=${product.rating_count} /><${Badge} kind=${product.condition === "used" ? "warn" : ""}>${t(`shop.value.condition.${product.condition}`)}<//><${Stock} product=${product} />
+          <span class="soft numbers">${t("shop.in.stock", { number: product.available_quantity })}</span></div>
+        ${product.fulfilment && html`<p class="delivery"><${Icon} name=${product.fulfilment.suggestion === "pickup" ? "store" : "truck"} /> ${product.fulfilment.reason}</p>`}
+        <${HoldBox} product=${product} onChange=${refresh} />
+        <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
+      </div>
+    </div>
+    ${product.description && html`<p class="product-text">${product.description}</p>`}
+    <${Attributes} product=${product} />
+    <section class="card"><header><h3>${t("shop.product.shop")}</h3></header>
+      <p><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.rating && html` · <${Stars} rating=${shop.rating} />`}</p>
+      <p class="soft"><${Icon} name="map-pin" /> ${[shop.city, shop.province].filter(Boolean).join(", ")}${product.distance_km !== null && ` · ${kilometres(product.distance_km)}`}</p>
+      <${OpeningHours} shop=${shop} />
+    </section>
+    <section class="card"><header><h3>${t("shop.product.prices")}</h3></header><${PriceChart} prices=${prices} /></section>
+    <${Reviews} productId=${id} />
+  </article>`;
+}
+
+function Attributes({ product }) {
+  const rows = Object.entries({ ...(product.brand && { brand: product.brand }), ...product.attributes });
+  if (!rows.length) return null;
+  return html`<section class="card"><header><h3>${t("shop.product.attributes")}</h3></header>
+    <table class="table"><tbody>${rows.map(([name, value]) => html`<tr key=${name}><th scope="row">${attributeName(name)}</th><td>${attributeText(value)}</td></tr>`)}</tbody></table></section>`;
+}
