@@ -1,10 +1,11 @@
 """A model, not a measurement: what a step of one server would take with more cores and sockets than this machine has.
 
     python benchmarks/more_cores.py [--cores 2,8,16,32,64] [--rows 1,16] [--prompt 512] [--keys 1000] [--rounds 5]
-        [--socket-bandwidth 200] [--link-bandwidth 60] [--wait-per-core 0.06]
+        [--socket-bandwidth 200] [--link-bandwidth 60] [--wait-per-core 0.06] [--wait-of-two 3]
 
 Measured here, with the native kernels: bytes a second that one thread reads of weights, products a second of one
-thread, and how long two threads wait for each other at a barrier of `tis_layers`. Assumed, by flags: what the memory of
+thread, and, on a quiet machine, how long two threads wait for each other at a barrier of `tis_layers` (else
+`--wait-of-two`, in microseconds). Assumed, by flags: what the memory of
 a socket and the link between two sockets give (GB/s), and by how many microseconds each further core makes a barrier
 longer. From the code: how many parts threads share in each operation, and how many barriers a layer has. A step takes,
 for each operation, as long as its bytes or its products do, of the cores that have a part; and then the barriers.
@@ -119,9 +120,10 @@ def main() -> None:
     options = _options()
     for name, value in (("OMP_WAIT_POLICY", "PASSIVE"), ("GOMP_SPINCOUNT", "2000")):  # as `tis serve` does
         os.environ.setdefault(name, value)
-    core = measured_core(options.rounds)
+    core = measured_core(options.rounds, options.wait_of_two)
     print("Measured here, of one thread: " + "; ".join(_said(core, kind) for kind in BYTES), end=". ")
-    print(f"A barrier of two threads with what it makes idle: {core.wait_of_two * 1e6:.1f} us.\n")
+    how = "measured" if options.wait_of_two is None else "assumed"
+    print(f"A barrier of two threads with what it makes idle: {core.wait_of_two * 1e6:.1f} us ({how}).\n")
     print(
         f"Assumed: {options.socket_bandwidth:g} GB/s a socket, {options.link_bandwidth:g} GB/s each way between two, "
         f"{options.wait_per_core:g} us more at a barrier for each further core. **All below is a model.**"
@@ -151,7 +153,7 @@ def machines(core: OneThread, options: argparse.Namespace) -> list[tuple[ManyCor
     return found
 
 
-def measured_core(rounds: int) -> OneThread:
+def measured_core(rounds: int, wait_of_two: float | None) -> OneThread:
     import torch
 
     before = torch.get_num_threads()
@@ -163,7 +165,8 @@ def measured_core(rounds: int) -> OneThread:
             size = outputs * inputs * len(products)
             reading[kind] = size * BYTES[kind] / _seconds(products, 1, inputs, rounds)
             computing[kind] = size * MANY_ROWS / _seconds(products[:4], MANY_ROWS, inputs, 2) * 4 / len(products)
-        return OneThread(reading, computing, _wait_of_two(rounds))
+        wait = _wait_of_two(rounds) if wait_of_two is None else wait_of_two * 1e-6
+        return OneThread(reading, computing, wait)
     finally:
         torch.set_num_threads(before)
 
@@ -252,6 +255,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--socket-bandwidth", type=float, default=200)
     parser.add_argument("--link-bandwidth", type=float, default=60)
     parser.add_argument("--wait-per-core", type=float, default=0.06)
+    parser.add_argument("--wait-of-two", type=float)
     return parser.parse_args()
 
 
