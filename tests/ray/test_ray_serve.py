@@ -148,7 +148,7 @@ async def test_prompts_that_wait_bring_a_replica_and_it_goes_again(ray: RayClust
     scaled: Mapping[str, Any] = {
         "min_replicas": 1,
         "max_replicas": 2,
-        "waiting_tokens": 200,
+        "waiting_tokens": 100,
         "requests_per_replica": 1000,
         "downscale_seconds": 1,
     }
@@ -157,10 +157,18 @@ async def test_prompts_that_wait_bring_a_replica_and_it_goes_again(ray: RayClust
     body = {**said("Tell me a short story.", temperature=0), "model": "demo", "ignore_eos": True, "max_tokens": 150}
     alone = ProxiedClient(ray.url, {**body, "session_id": "alone", "stream_options": {"include_usage": True}})
     await alone.follow(patience=100)
-    clients = [ProxiedClient(ray.url, {**body, "session_id": f"crowd-{number}"}) for number in range(60)]
-    following = asyncio.gather(*(client.follow(patience=250) for client in clients))
+    clients: list[Client] = []
+    grown = asyncio.Event()
+
+    async def keep_asking() -> None:
+        while not grown.is_set():
+            clients.append(ProxiedClient(ray.url, {**body, "session_id": f"crowd-{len(clients)}"}))
+            await clients[-1].follow(patience=100)
+
+    asking = asyncio.gather(*(keep_asking() for _ in range(40)))
     await until(lambda: len(ray.replicas) == 2, 100, "a second replica")
-    await following
+    grown.set()
+    await asking
     check(connections_of(clients), {(client.session, 0): what_was_said(alone) for client in clients})
     await until(lambda: len(ray.replicas) == 1, 120, "the end of the second replica")
     await until_ready(ray)
