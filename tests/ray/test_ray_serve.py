@@ -162,9 +162,9 @@ async def test_prompts_that_wait_bring_a_replica_and_it_goes_again(ray: RayClust
         while not grown.is_set():
             answers.append(await http.post(CHAT, json=body))
 
-    async with httpx2.AsyncClient(base_url=ray.url, timeout=150) as http:
+    async with httpx2.AsyncClient(base_url=ray.url, timeout=300) as http:
         asking = asyncio.gather(*(keep_asking(http) for _ in range(40)))  # in one piece: the model is what is slow
-        await until(lambda: len(ray.replicas) == 2, 100, "a second replica")
+        await until(lambda: len(ray.replicas) == 2, 300, "a second replica")
         grown.set()
         await asking
     assert {answer.status_code for answer in answers} == {200}
