@@ -35,7 +35,7 @@ class ThreadedPooling:
 
     def sees(self, timeout_seconds: float) -> bool:
         """Whether the model makes vectors of pictures, too."""
-        return "image" in self._calls.wait(self._engine.describe(self._embedding_id), timeout_seconds).media
+        return "image" in self._calls.wait(self._engine.media_kinds(self._embedding_id), timeout_seconds)
 
     def picture_vector(self, pixels: Any, data: bytes, timeout_seconds: float) -> tuple[str, Any]:
         """As `vectors`. `data` is the file of the pixels, for a model that another engine serves."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from PIL import Image
 
 from tests.faults.hostile.row import Row, get
-from tests.media.images import png_that_claims
+from tests.media.images import make_image, png_that_claims
 
 _PATH = "/api/products/$product/pictures"
 _BOUNDARY = "b0undary"
@@ -24,7 +24,7 @@ def rows() -> Iterator[Row]:
         "GIF and HTML": b"GIF89a<script>alert(1)</script>",
         "a claim": png_that_claims(60_000, 60_000),
         "a claim of two billion": png_that_claims(2**31 - 1, 1),
-        "half a PNG": _png()[:50],
+        "half a PNG": make_image("PNG")[:1500],
         "a text that unpacks": _png_with_bomb(),
         "a TIFF": b"II*\0" + b"\xff" * 200_000,
         "a WebP": b"RIFF\xff\xff\xff\xffWEBPVP8X" + b"\xff" * 5000,

@@ -45,7 +45,7 @@ async def test_kills_between_file_and_row_leave_nothing_wrong(tmp_path: Path) ->
             if kill + 1 < NUM_KILLS:
                 await server.start()
     with market.reading() as session:
-        links = set(session.execute(select(ProductPicture.product_id, ProductPicture.hash)).tuples())
+        links = {(row.product_id, row.hash) for row in session.scalars(select(ProductPicture))}
         rows = set(session.scalars(select(StoredPicture.hash)))
     assert acknowledged <= links
     for _, picture_id in links:
