@@ -232,8 +232,8 @@ class ArchivingStore:
             if not self._shared.holds(key):
                 return
             row.session.epoch = found.epoch if found else 0
-        if await self.archive.put(row):
-            self._ending.add(key)
+        await self.archive.put(row)
+        self._ending.add(key)
 
     async def delete(self, session: SessionRecord) -> None:
         """Deletes it for all servers. Raises `StoreUnavailable`, and it is still there."""
