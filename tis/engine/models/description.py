@@ -52,6 +52,7 @@ def describe_loaded(model: LoadedWeights) -> ModelDescription:
             weights_time=model.weights_time,
             weights_bytes=model.weights_bytes,
             voices=model.voices,
+            media=model.media,
         )
     return ModelDescription(
         context_length=model.context_length,

@@ -1,12 +1,13 @@
 """A model that is ready to run requests."""
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.models.model_status import ModelFootprint
+from tis.engine.prompt import MediumKind
 from tis.engine.runner import Runner
 from tis.engine.text.markers import ModelMarkers
 from tis.engine.text.reasoning import ReasoningTokens
@@ -28,6 +29,7 @@ class LoadedWeights:
     close: Callable[[], None] | None = None  # called when it is unloaded
     warm_up: Callable[[Runner], None] | None = None  # computes a little, as the first request would
     voices: Sequence[str] = ()  # of a model that speaks: the names of its speakers
+    media: Collection[MediumKind] = ()  # beside text; of a `LoadedModel` its `vision` says it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,6 +137,7 @@ def _prepared(
             cache_bytes=0,
         ),
         weights=weakref.ref(body),
+        media=rows.kinds,
         warm_up=lambda runner: _warm_up(encoder, head, rows),
         rows=rows,
         template=template,
