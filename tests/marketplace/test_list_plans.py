@@ -36,6 +36,7 @@ LISTS = {
     "GET /api/chat/conversations": ["", "?before=9"],
     "GET /api/chat/conversations/{session_id}": ["", "?before=9"],
     "GET /api/products/{product_id}": [""],
+    "GET /api/products/{product_id}/pictures": [""],
     "GET /api/products/{product_id}/price-history": ["", "?before=9"],
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
@@ -51,8 +52,10 @@ SEARCHES = {
     "GET /api/products/compare",
     "GET /api/products/suggest",
     "GET /api/products/lookup",
+    "GET /api/products/similar",
 }
 SINGLE = {
+    "GET /api/pictures/{picture_id}/{size}.webp",
     "GET /api/auth/me",
     "GET /api/auth/consent",
     "GET /api/chat/stream/{session_id}",
@@ -108,7 +111,7 @@ def full_reads(market: Market, statement: str, parameters: Any) -> list[str]:
     """Steps of the plan that read a table without an index, or that sort."""
     if "FROM supplier_members" in statement:
         return []  # a user works for few suppliers, and a supplier has few members
-    may_sort = any(f"FROM {table}" in statement for table in _FEW_OF_AN_ACCOUNT)
+    may_sort = any(f"FROM {table}" in statement for table in (*_FEW_OF_AN_ACCOUNT, *_EXPORTED))
     with market.reading() as session:
         connection = session.connection()
         if market.database.dialect == "sqlite":
@@ -132,6 +135,7 @@ def _is_count(step: str) -> bool:
 # SQLite scans these in the order of their ids for lists of all rows, and stops when the page is full.
 _LEDGERS = ("stock_movements", "price_history", "stock_reservations", "reviews", "products")
 _FEW_OF_AN_ACCOUNT = ("supplier_invitations", "refresh_tokens")
+_EXPORTED = ("product_pictures JOIN products",)  # all of a shop, once
 _OF_ACCOUNTS = ("idempotency_keys", "one_time_links", "consents", *_FEW_OF_AN_ACCOUNT)
 _SCANS = {f"SCAN {table}" for table in (*_LEDGERS, *_OF_ACCOUNTS, "product_search")}
 

@@ -51,6 +51,8 @@ def picture_view(picture_id: str, width: int, height: int, alt: str | None) -> P
 
 def pictures_of(session: Session, product_ids: Collection[int]) -> dict[int, Sequence[PictureView]]:
     """In the order of each product; an empty list for one without."""
+    if not product_ids:
+        return {}
     rows = session.execute(
         select(ProductPicture, StoredPicture.width, StoredPicture.height)
         .join(StoredPicture, StoredPicture.hash == ProductPicture.hash)

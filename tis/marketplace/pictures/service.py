@@ -134,7 +134,7 @@ def exported_pictures(session: Session, supplier_id: int, limit: int) -> list[di
         .join(Product, Product.id == ProductPicture.product_id)
         .join(StoredPicture, StoredPicture.hash == ProductPicture.hash)
         .where(Product.supplier_id == supplier_id)
-        .order_by(ProductPicture.product_id, ProductPicture.position)
+        .order_by(Product.id, ProductPicture.position)
         .limit(limit)
     )
     return [

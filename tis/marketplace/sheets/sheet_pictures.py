@@ -171,7 +171,7 @@ def has_fetches(session: Session, import_id: str) -> bool:
 
 
 def _due() -> Any:
-    return select(PictureFetch).where(PictureFetch.due_at <= now()).order_by(PictureFetch.due_at, PictureFetch.id)
+    return select(PictureFetch).where(PictureFetch.due_at <= now()).order_by(PictureFetch.due_at)
 
 
 def _take(session: Session) -> _Taken | None:
