@@ -129,14 +129,12 @@ async def test_running_streams_count_at_all_servers_and_those_of_a_killed_one_ar
         429,
     ]
     await running_of(b, "streams", 2)
-    body = said(LONG, stream=True, max_tokens=4000)  # without a session_id nobody goes on with it
-    async with (
-        httpx2.AsyncClient(base_url=a.url, timeout=60) as http,
-        http.stream("POST", CHAT, json=body, headers=bearer("sk-plain")) as answer,
-    ):
-        await anext(answer.aiter_bytes())
-        await running_of(b, "plain", 1)
-        a.kill()
+    # Nobody can go on with an answer that is neither streamed nor named.
+    lost = asyncio.create_task(call(a, "plain", LONG, max_tokens=4000))
+    await running_of(b, "plain", 1)
+    a.kill()
+    with pytest.raises(httpx2.TransportError):
+        await lost
     await running_of(b, "plain", 0)
     await running_of(b, "streams", 2)  # the one of the killed server runs here now
     assert (await call(b, "streams")).status_code == 429
