@@ -12,7 +12,6 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.picture_links import NO_PICTURE, picture_view
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.picture_files.picture_storage import lock_picture
 from tis.marketplace.policy import require_supplier
 from tis.marketplace.products.service import find_product, lock_product
 from tis.marketplace.tables import Product, ProductPicture, StoredPicture
@@ -178,8 +177,14 @@ def _link(product_id: int, position: int, new: NewPicture) -> ProductPicture:
     )
 
 
+def _lock_picture(session: Session, picture_id: str) -> StoredPicture | None:
+    """After the lock of its product, and several in the order of their hashes."""
+    row = select(StoredPicture).where(StoredPicture.hash == picture_id).with_for_update()
+    return session.scalar(row.execution_options(populate_existing=True))
+
+
 def _use(session: Session, picture_id: str) -> StoredPicture:
-    picture = lock_picture(session, picture_id)
+    picture = _lock_picture(session, picture_id)
     if picture is None:  # nobody gave it to a product for the time of grace
         raise Conflict("This picture was removed meanwhile. Send it again.", retry_after=1)
     picture.unused_since = None
