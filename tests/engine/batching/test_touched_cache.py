@@ -46,7 +46,8 @@ def test_the_first_tokens_lie_in_memory_and_the_others_do_not() -> None:
     for tensor in cache.tensors:
         for head in tensor:
             assert pages_in_memory(head[:_READY]) == 1
-            assert pages_in_memory(head[2 * _READY :]) == 0
+            # The system may put some there by itself, to make huge pages.
+            assert pages_in_memory(head[2 * _READY :]) < 0.5
 
 
 def test_what_requests_have_written_stays() -> None:
