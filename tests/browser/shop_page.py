@@ -1,6 +1,5 @@
 """The shop as a buyer handles it, on this screen and in this language."""
 
-import os
 import subprocess
 import sys
 import time
@@ -10,18 +9,16 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.looks import PageLook
-from tests.serving import REPOSITORY, bare_environment
+from tests.serving import REPOSITORY, bare_environment, pictures_url
 
 
 def sample_market(folder: Path) -> str:
     """The address of a database with the goods of `make demo`."""
     url = f"sqlite:///{folder / 'market.db'}"
     command = [sys.executable, "seed_data.py"]
-    subprocess.run(command, cwd=REPOSITORY, env={**bare_environment(), **_PATH, "DATABASE_URL": url}, check=True)
+    variables = {"DATABASE_URL": url, "PICTURES_URL": pictures_url()}
+    subprocess.run(command, cwd=REPOSITORY, env={**bare_environment(), **variables}, check=True)
     return url
-
-
-_PATH = {"PATH": os.environ["PATH"]}
 
 
 class ShopPage:

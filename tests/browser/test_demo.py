@@ -83,7 +83,7 @@ def test_the_answer_goes_on_before_ones_eyes(visitor: Visitor, demo: str, folder
     chat.until_done(120_000)
     whole = chat.text.inner_text().strip()
     story = STORIES["id" if visitor.look.language == "id" else "en"][1]
-    assert whole == story and whole.startswith(half) and len(half) < len(whole)
+    assert whole == story and whole.startswith(half)
     visitor.picture(page, "killed-and-whole")
     wait_until_loaded(demo)
     if visitor.look is DESKTOP:

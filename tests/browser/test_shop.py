@@ -12,7 +12,7 @@ from tests.browser.looks import on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET
-from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
+from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live, wait_until_loaded
 
 _G15, _G14 = "Laptop Gaming Rinjani G15", "Laptop Gaming Rinjani G14"
 _JAKARTA = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta"}
@@ -152,6 +152,7 @@ def test_the_shops_answer_to_a_hold_shows_by_itself(visitor: Visitor, tmp_path: 
         expect(page.get_by_role("link", name="Kipas meja")).to_be_visible()
         shop.button("shop.hold.release").click()
         expect(page.get_by_text(t("shop.hold.released"))).to_be_visible()
+        page.close()  # before its server
 
 
 @on_both_screens_too
@@ -187,6 +188,7 @@ def test_an_account_reviews_changes_and_ends(visitor: Visitor, tmp_path: Path) -
         shop.button("shop.data.erase.do").click()
         expect(shop.dialog).to_have_count(0)
         expect(shop.button("shop.account.login")).to_be_visible()
+        page.close()  # before its server
 
 
 @on_both_screens_too
@@ -213,13 +215,14 @@ def test_an_answer_of_the_assistant_goes_on_after_kill_9_and_a_reload(visitor: V
         "PORT": str(free_port()),
         "MODEL_REPO_ID": "echo?tokens_per_second=1",
         "ASSISTANT_MODEL": "echo",
+        "EAGER_LOAD_MODEL": "1",
         "MARKETPLACE_AUTH": "open",
         "PERSIST_SESSIONS": "1",
         "SESSIONS_DB_PATH": str(tmp_path / "sessions.db"),
         "DATABASE_URL": sample_market(tmp_path),
     }
     with server_process(**variables) as first:
-        wait_until_live(first.url, 200)
+        wait_until_loaded(first.url)  # else rules alone answer, at once
         shop = ShopPage(visitor.open(f"{first.url}/shop"), visitor.look)
         panel, t = shop.assistant(), shop.t
         panel.get_by_role("button", name=t("shop.assistant.example.1"), exact=True).click()

@@ -27,7 +27,7 @@ class Banner:
             f"  Keys     {self._keys()}",
             f"  Streams  {self._streams()}",
             f"  Market   {self._marketplace()}",
-            f"  Open     {url} in a browser: chat, status, docs",
+            f"  Open     {url} in a browser: chat, shop, status, docs",
         ]
 
     def _reach(self) -> str:

@@ -35,7 +35,7 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
 
 /** The first picture of the product, or a tile with the first letters of its name: of one colour for each category. */
 export function Picture({ product, compact = false }) {
-  const first = product.pictures?.[0];
+  const first = product.picture ?? product.pictures?.[0];
   if (first) {
     const small = addressOf(first.urls.small);
     const sizes = `${small} 160w, ${addressOf(first.urls.medium)} 480w`;
