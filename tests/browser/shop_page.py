@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,10 +72,3 @@ class ShopPage:
         """An item of the menu of whoever is signed in."""
         self.page.get_by_role("button", name=self.look.pattern("shop.account.of")).click()
         self.page.get_by_role("menuitem", name=self.t(message), exact=True).click()
-
-    def until_conversation_began(self) -> None:
-        """The page knows its name: a reload finds it again."""
-        end = time.monotonic() + 30
-        while not self.page.evaluate("() => sessionStorage.getItem('tis.shop.conversation')"):
-            assert time.monotonic() < end
-            self.page.wait_for_timeout(20)
