@@ -19,7 +19,11 @@ _CACHE_SHARE = {"cpu": 0.5, "cuda": 0.85}
 # Without CACHE_TOKENS. More than this many full contexts are seldom used at once.
 _MAX_CONTEXTS = 16
 _LARGEST_BLOCK = 256  # a context that does not fill its last block has it all the same
-_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+# Of versions 2 and 1: the file of the limit, and that of what is used.
+_CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +108,25 @@ def _free_bytes(device: Any) -> int:
 def _total_bytes(device: Any) -> int:
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[1])
-    return min([int(psutil.virtual_memory().total), *_container_limits()])
+    return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _containers())])
 
 
-def _container_limits() -> list[int]:
-    limits = []
-    for path in _CGROUP_LIMITS:
-        try:
-            limit = Path(path).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        if limit.isdecimal():  # `max` means none
-            limits.append(int(limit))
-    return limits
+def spare_bytes(left_share: float) -> int:
+    """What is available on the machine and in the container, without the share that is left to others."""
+    memory: Any = psutil.virtual_memory()
+    spare = int(memory.available) - int(memory.total * left_share)
+    return min([spare, *(limit - used - int(limit * left_share) for limit, used in _containers())])
+
+
+def _containers() -> list[tuple[int, int]]:
+    """The limit and the use of the container, if it has a limit."""
+    found = ((_number_in(limit), _number_in(used)) for limit, used in _CGROUPS)
+    return [(limit, used or 0) for limit, used in found if limit is not None]
+
+
+def _number_in(path: str) -> int | None:
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None  # `max` means none

@@ -8,23 +8,17 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]  # comes with accelerate
-
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.memory import spare_bytes
 from tis.engine.kernels.memory_advice import prefer_huge_pages, touch
 
 log = logging.getLogger("tis.engine")
 
 _PIECE_TOKENS = 1024
-# This share of the memory is left to others.
-_LEFT_SHARE = 4
-_CGROUPS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
+_LEFT_SHARE = 0.25  # of the memory
 
 
 def touch_in_background(cache: PagedCache, num_tokens: int) -> threading.Thread:
@@ -43,7 +37,9 @@ def touch_cache(
     num_bytes = 0
     for begin in range(0, num_tokens, _PIECE_TOKENS):
         # The cache is let go between two pieces, so that it can be unloaded.
-        touched = _touch_piece(cache_of(), begin, min(begin + _PIECE_TOKENS, num_tokens), spare or spare_bytes)
+        touched = _touch_piece(
+            cache_of(), begin, min(begin + _PIECE_TOKENS, num_tokens), spare or partial(spare_bytes, _LEFT_SHARE)
+        )
         if not touched:
             break
         num_bytes += touched
@@ -73,22 +69,3 @@ def _heads_of(cache: PagedCache, begin: int, end: int) -> Iterator[Any]:
     for tensor in cache.tensors:
         rows = tensor[:, begin:end]
         yield from rows if rows.numel() else ()
-
-
-def spare_bytes() -> int:
-    """Of the machine and of the container: what is available, without the share that is left to others."""
-    memory: Any = psutil.virtual_memory()
-    spare = int(memory.available) - int(memory.total) // _LEFT_SHARE
-    for limit_path, use_path in _CGROUPS:
-        limit, use = _number_in(limit_path), _number_in(use_path)
-        if limit is not None and use is not None and limit < memory.total:
-            spare = min(spare, limit - limit // _LEFT_SHARE - use)
-    return spare
-
-
-def _number_in(path: str) -> int | None:
-    try:
-        text = Path(path).read_text(encoding="ascii").strip()
-    except OSError:
-        return None
-    return int(text) if text.isdecimal() else None  # `max` is no limit

@@ -77,13 +77,13 @@ async function follow(begin) {
       if (isOver) break;
     } catch (fault) {
       if (mine.signal.aborted) return;
-      if (!mayTryAgain(fault)) { end({ status: "failed", error: fault.message }); break; }
+      if (!mayTryAgain(fault)) { change({ status: "failed", error: fault.message }); break; }
     }
     isReconnecting.value = true;
     await new Promise((resolve) => { setTimeout(resolve, Math.min(MAX_WAIT, FIRST_WAIT * 2 ** attempt)); });
   }
   if (mine !== stopping) return;
-  if (messages.value.at(-1)?.status === "running") end({ status: "failed", error: t("server.unreachable") });
+  if (messages.value.at(-1)?.status === "running") change({ status: "failed", error: t("server.unreachable") });
   isAnswering.value = isReconnecting.value = false;
 }
 
@@ -103,10 +103,10 @@ function take({ event, data }) {
   else if (event === "chat.search.text.delta") change({ text: messages.value.at(-1).text + given.delta });
   else if (event === "chat.search.completed") {
     const { response, products, citations, suggestions, notice } = given.response;
-    end({ text: response, products, citations, suggestions, notice, status: "done" });
+    change({ text: response, products, citations, suggestions, notice, status: "done" });
     return true;
   } else if (event === "error" || event === "chat.search.failed") {
-    end({ status: "failed", error: given.error?.message ?? given.message ?? given.detail ?? t("shop.assistant.failed") });
+    change({ status: "failed", error: given.error?.message ?? given.message ?? given.detail ?? t("shop.assistant.failed") });
     return true;
   }
   return false;
@@ -119,8 +119,6 @@ function add(message) {
 function change(changes) {
   messages.value = [...messages.value.slice(0, -1), { ...messages.value.at(-1), ...changes }];
 }
-
-const end = change;
 
 function keepName(name) {
   sessionId = name;
