@@ -293,7 +293,7 @@ async def test_a_file_locked_for_a_minute_under_load(tmp_path: Path) -> None:
         try:
             await until(is_over, timeout=seconds * 3 + 30)
             assert await durability(server) == "degraded"
-            assert server.num_threads <= threads + 5
+            assert server.num_threads < threads + len(clients), "no thread waits for the lock on behalf of one client"
         finally:
             lock.release()
         await until_durability(server, "durable")
