@@ -26,7 +26,7 @@ from starlette.types import ASGIApp
 import tis.marketplace.router  # noqa: F401  here, as imports in threads meet pytest's filters for warnings
 from tests.databases import new_sqlite
 from tis.app import create_app
-from tis.arguments import transport_limits_of
+from tis.arguments.limits import transport_limits_of
 from tis.http.transport.limits import TransportLimits
 from tis.http.transport.protocol import guarded_protocol
 from tis.marketplace.settings import RateSettings

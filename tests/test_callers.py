@@ -11,7 +11,18 @@ from functools import cache
 from tests.test_layers import Module, modules
 
 # They put the parts together, each of which has this one caller by design.
-WIRING = ("__main__", "app", "arguments", "settings", "cli", "marketplace.market")
+WIRING = (
+    "__main__",
+    "app",
+    "market_parts",
+    "middlewares",
+    "resume_sources",
+    "lifetime",
+    "arguments",
+    "settings",
+    "cli",
+    "marketplace.market",
+)
 # Each with why it stands where it stands.
 DOORS: dict[str, tuple[str, ...]] = {
     "an error stands with the errors of its family": ("errors.PreconditionFailed",),

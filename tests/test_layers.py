@@ -19,6 +19,8 @@ LAYERS = [
     {"__main__"},
     {"cli"},
     {"app"},
+    {"market_parts", "middlewares", "resume_sources"},
+    {"lifetime"},
     {"arguments"},
     {"lazy_marketplace", "settings"},
     {"anthropic_api", "ollama_api", "audio_api"},
@@ -31,7 +33,18 @@ LAYERS = [
 ]
 # Libraries that only these packages import.
 HOMES = {
-    "fastapi": {"cli", "app", "lazy_marketplace", "openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"}
+    "fastapi": {
+        "cli",
+        "app",
+        "middlewares",
+        "lazy_marketplace",
+        "openai_api",
+        "ktp",
+        "marketplace",
+        "mcp_server",
+        "status",
+        "pages",
+    }
     | {"http", "anthropic_api", "ollama_api", "audio_api"},
     "torch": {"engine"},
     "transformers": {"engine"},

@@ -7,7 +7,7 @@ import pytest
 
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import served, settings_with
-from tis.arguments import engine_limits_of
+from tis.arguments.limits import engine_limits_of
 from tis.engine.errors import LoadFailed
 from tis.engine.local_engine import EngineLimits
 from tis.engine.models.catalogue import CatalogueEntry

@@ -4,7 +4,7 @@ import uvicorn
 
 from tests.audio_api.tones import TonesEngine
 from tis.app import create_app
-from tis.arguments import transport_limits_of
+from tis.arguments.limits import transport_limits_of
 from tis.http.transport.protocol import guarded_protocol
 from tis.settings import Settings
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from tests.engine.conftest import DEMO
-from tis.arguments import loader_of, served_models_of
+from tis.arguments.catalogue import served_models_of
+from tis.arguments.loading import loader_of
 from tis.engine import cores
 from tis.engine.cores import best_threads, is_interleaved, memory_nodes, physical_cores, use_threads
 from tis.engine.machine import crowded_threads, sockets

@@ -14,7 +14,7 @@ from tests.observability.otlp_collector import OtlpCollector, attributes_in, otl
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import free_port, served, server_process, settings_with, wait_until_live
 from tests.test_status import until
-from tis.arguments import tracer_of
+from tis.arguments.stores import tracer_of
 from tis.setting_types import SettingsError
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

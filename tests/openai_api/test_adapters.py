@@ -12,7 +12,7 @@ from openai import AsyncOpenAI, NotFoundError
 from tests.engine.adapters import save_adapter
 from tests.engine.conftest import DEMO
 from tests.serving import Served, served, settings_with
-from tis.arguments import served_models_of
+from tis.arguments.catalogue import served_models_of
 from tis.engine.models.catalogue import CatalogueError
 
 pytestmark = [

@@ -14,7 +14,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_resume import LONG, read_blocks
 from tests.serving import MovedClock, Served, served, settings_with
 from tests.test_status import until
-from tis.arguments import session_limits_of
+from tis.arguments.limits import session_limits_of
 from tis.streaming.session import Session
 from tis.streaming.stores.memory import MemoryStore
 

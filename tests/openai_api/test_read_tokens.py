@@ -17,7 +17,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import blocks_of
 from tests.openai_api.test_resume import LONG
 from tests.serving import MovedClock, Served, free_port, served, server_process, settings_with, wait_until_live
-from tis.arguments import session_limits_of
+from tis.arguments.limits import session_limits_of
 from tis.streaming.stores.memory import MemoryStore
 
 ALPHA, BETA = {"Authorization": "Bearer alpha"}, {"Authorization": "Bearer beta"}

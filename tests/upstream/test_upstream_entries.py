@@ -11,7 +11,8 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.serving import REPOSITORY, Served, served, settings_with
 from tests.test_status import until
 from tests.upstream.gateway import client_of
-from tis.arguments import served_models_of, upstream_keys_of
+from tis.arguments.catalogue import served_models_of
+from tis.arguments.secrets import upstream_keys_of
 from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.models.catalogue import CatalogueError, read_catalogue
 from tis.engine.models.entry_fields import UpstreamSeconds

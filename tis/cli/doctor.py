@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tis.arguments import served_models_of
+from tis.arguments.catalogue import served_models_of
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.engine.machine import Finding, findings_of_accelerators, findings_of_machine, memory_bytes
 from tis.engine.models.catalogue import CatalogueError

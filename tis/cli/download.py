@@ -4,7 +4,8 @@ import argparse
 import sys
 from dataclasses import replace
 
-from tis.arguments import catalogue_of, hub_source_of
+from tis.arguments.catalogue import catalogue_of
+from tis.arguments.loading import hub_source_of
 from tis.cli.ctrl_c import exit_at_once_after
 from tis.cli.terminal import Terminal, detect_terminal
 from tis.engine.errors import LoadFailed

@@ -6,7 +6,8 @@ import sys
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 
-from tis.arguments import catalogue_of, hub_source_of, served_models_of
+from tis.arguments.catalogue import catalogue_of, served_models_of
+from tis.arguments.loading import hub_source_of
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.engine.models.catalogue import CatalogueEntry, CatalogueError
 from tis.engine.models.hub_files import find_local_folder, is_complete, local_bytes_of

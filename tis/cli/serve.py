@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dotenv import dotenv_values
 
 from tis.app import create_app
-from tis.arguments import transport_limits_of
+from tis.arguments.limits import transport_limits_of
 from tis.cli.banner import Banner, url_of
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.cli.flags import parsed_flags

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tis import arguments
-from tis.arguments import fetcher_of, loader_of, served_models_of
+from tis.arguments.catalogue import served_models_of
+from tis.arguments.loading import fetcher_of, loader_of
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.settings import Settings

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tis.arguments import loader_of, served_models_of
+from tis.arguments.catalogue import served_models_of
+from tis.arguments.loading import loader_of
 from tis.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving import REPOSITORY
-from tis.arguments import served_models_of
+from tis.arguments.catalogue import served_models_of
 from tis.engine.models.catalogue import CatalogueEntry, CatalogueError, read_catalogue, select_served
 from tis.engine.models.entry_fields import EntryLimits
 from tis.settings import Settings

@@ -15,7 +15,8 @@ from tests.engine.batching.grammars import make_folder
 from tests.engine.batching.tiny import run, tokens
 from tests.engine.conftest import DEMO
 from tests.engine.cut_models import save_cut_demo
-from tis.arguments import fetcher_of, served_models_of
+from tis.arguments.catalogue import served_models_of
+from tis.arguments.loading import fetcher_of
 from tis.engine.batching import choose_runner
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed

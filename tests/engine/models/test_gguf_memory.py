@@ -11,7 +11,7 @@ from gguf import GGMLQuantizationType as Kind
 
 from tests.engine.conftest import DEMO
 from tests.engine.gguf_files import PLAIN, tiny_model, write_gguf
-from tis.arguments import fetcher_of
+from tis.arguments.loading import fetcher_of
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import ModelTooLarge
 from tis.engine.kernels.native import native_kernels

@@ -13,7 +13,7 @@ from openai import OpenAI
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import REPOSITORY, Served, served, settings_with
 from tests.test_status import until
-from tis.arguments import served_models_of
+from tis.arguments.catalogue import served_models_of
 from tis.engine.models.catalogue import CatalogueError
 from tis.settings import Settings
 

@@ -15,7 +15,7 @@ from tests.engine.batching.tiny import new_model_of, run
 from tests.engine.conftest import DEMO
 from tests.engine.gguf_files import tiny_model
 from tests.engine.packed_models import PACKINGS, Written, gptq, write_packed
-from tis.arguments import fetcher_of
+from tis.arguments.loading import fetcher_of
 from tis.engine.answer import Piece
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed

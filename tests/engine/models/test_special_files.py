@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import DEMO
-from tis.arguments import fetcher_of
+from tis.arguments.loading import fetcher_of
 from tis.engine.errors import LoadFailed
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import describe_unloaded

@@ -14,7 +14,7 @@ import pytest
 
 from tests.marketplace.database_failures import wait_until_true
 from tests.serving import settings_with
-from tis.arguments import market_rules_of
+from tis.arguments.marketplace import market_rules_of
 from tis.errors import Conflict, QueueFull
 from tis.marketplace.mail import FolderMailer, Mail, MailQueue, SmtpMailer
 

@@ -12,7 +12,7 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
 from tests.serving import MovedClock, served, settings_with
 from tests.test_status import until
-from tis.arguments import market_rules_of
+from tis.arguments.marketplace import market_rules_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.stock import service as stock
 from tis.marketplace.stock.sweeper import Sweeper

@@ -9,7 +9,7 @@ import pytest
 from tests.redis_server import RedisServer, running_redis
 from tests.serving import free_port, settings_with, until_listening
 from tests.streaming.stores.harness import FAST_REDIS, StoreHarness
-from tis.arguments import session_store_of
+from tis.arguments.stores import session_store_of
 from tis.setting_types import SettingsError
 from tis.settings import Settings
 from tis.streaming.stores.memory import MemoryStore

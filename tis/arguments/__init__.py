@@ -1,0 +1,1 @@
+"""Translates the settings into the plain arguments of each part: limits, rules, models and stores."""

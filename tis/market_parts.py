@@ -1,0 +1,70 @@
+"""What server and marketplace give each other: models, places for pictures, tools. It is imported when it is used."""
+
+import re
+from typing import TYPE_CHECKING
+
+from tis.cancellation import LoopCalls
+from tis.chat.run_spec import Services
+from tis.chat.structured_answer import StructuredAnswers
+from tis.engine.models.catalogue import CatalogueError
+from tis.engine.threaded_pooling import ThreadedPooling
+from tis.lazy_marketplace import LazyMarketplace
+from tis.lifetime import ServedEngine
+from tis.mcp_server.access import McpAccess
+from tis.settings import Settings
+
+if TYPE_CHECKING:
+    from tis.marketplace.pictures.alt_texts import AltTextModel
+
+
+def text_models_of(settings: Settings, engine: ServedEngine, calls: LoopCalls) -> ThreadedPooling | None:
+    """Raises CatalogueError for a model that is not served for this."""
+    embedding, rerank = settings.marketplace_embedding_model, settings.marketplace_rerank_model
+    tasks = {entry.id: entry.task for entry in engine.models}
+    for variable, name, task in (
+        ("MARKETPLACE_EMBEDDING_MODEL", embedding, "embedding"),
+        ("MARKETPLACE_RERANK_MODEL", rerank, "rerank"),
+    ):
+        if name is not None and tasks.get(name) != task:
+            served = ", ".join(one for one, of_one in tasks.items() if of_one == task) or "none"
+            raise CatalogueError(f"{variable} names {name!r}, which is not served for {task}. Served for it: {served}.")
+    if embedding is None:
+        return None
+    return ThreadedPooling(engine, calls, embedding, rerank)
+
+
+def assistant_model_of(settings: Settings, services: Services) -> StructuredAnswers | None:
+    if settings.assistant_model == "off":
+        return None
+    return StructuredAnswers(services, None if settings.assistant_model == "auto" else settings.assistant_model)
+
+
+def alt_text_model_of(settings: Settings, services: Services, calls: LoopCalls) -> "AltTextModel | None":
+    from tis.marketplace.pictures.alt_texts import AltTextModel
+
+    if settings.picture_alt_model == "off":
+        return None
+    wanted = None if settings.picture_alt_model == "auto" else settings.picture_alt_model
+    return AltTextModel(StructuredAnswers(services, wanted, sees=True), services.admission, calls)
+
+
+def catalogue_access_of(marketplace: LazyMarketplace) -> McpAccess:
+    from tis.marketplace.assistant.mcp_access import CatalogueAccess
+
+    return CatalogueAccess(marketplace.market)
+
+
+def require_usable_url(database_url: str) -> None:
+    """Raises `DatabaseUrlError`. A plain SQLite path, the default, is accepted without importing SQLAlchemy."""
+    if not re.fullmatch("sqlite:///[^?]*", database_url):
+        from tis.database.database import Database
+
+        Database(database_url).close()
+
+
+def require_usable_store(pictures_url: str | None) -> None:
+    """Raises SettingsError. A folder is accepted without importing SQLAlchemy."""
+    if pictures_url and not re.fullmatch("file:///[^?#]+", pictures_url):
+        from tis.marketplace.picture_files.picture_storage import open_picture_store
+
+        open_picture_store(pictures_url).close()
