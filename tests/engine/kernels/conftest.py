@@ -1,3 +1,5 @@
+import fcntl
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -57,7 +59,15 @@ def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Pat
     )
     sources = [str(here / "no_other_levels.c"), *(str(folder / name) for name in names)]
     flags = ["-O1", "-fopenmp", f"-I{folder}", f"-include{here / 'software_tiles.h'}"]
-    return compile_c(tmp_path_factory.mktemp("tiles"), [*flags, *sources, "-lm"])
+    # The workers of one run share it: the first one compiles while the others wait.
+    shared = tmp_path_factory.getbasetemp().parent if os.environ.get("PYTEST_XDIST_WORKER") else None
+    if shared is None:
+        return compile_c(tmp_path_factory.mktemp("tiles"), [*flags, *sources, "-lm"])
+    with (shared / "tiles.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "tiles.so").exists():
+            compile_c(tmp_path_factory.mktemp("tiles"), [*flags, *sources, "-lm"]).rename(shared / "tiles.so")
+    return shared / "tiles.so"
 
 
 def compile_c(folder: Path, arguments: list[str]) -> Path:
