@@ -7,35 +7,9 @@ BIN := .venv/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 # A file is the unit: its tests share servers. tests/conftest.py puts long files first, so xdist must keep the order.
 BY_FILE := --dist loadfile --no-loadscope-reorder
-# Tests of half a minute, kills and whole processes: they run with the long fault runs.
-LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/test_hub_download.py \
-	tests/engine/models/test_unloaded_server.py \
-	tests/marketplace/stock/test_kill.py tests/marketplace/sheets/test_kill.py \
-	tests/marketplace/stock/test_concurrent_buyers.py tests/marketplace/test_postgresql_failures.py \
-	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_kill_for_a_show.py tests/cli/test_restart.py tests/cli/test_tls.py \
-	tests/cli/test_serve.py tests/test_main.py tests/test_lazy_marketplace.py tests/marketplace/seed/test_seed_data.py \
-	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py \
-	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
-	tests/marketplace/search/test_keyset_paging.py tests/marketplace/search/test_filters_of_several_values.py \
-	tests/marketplace/assistant/test_answer_of_make_demo.py tests/pages/test_api_description.py tests/cli/test_models.py \
-	tests/ktp/test_rapid_text_reader.py tests/openai_api/responses/test_codex.py tests/release/test_release_files.py \
-	tests/marketplace/products/test_kill.py tests/marketplace/stock/test_random_order.py \
-	tests/marketplace/stock/test_deadlocks.py tests/marketplace/seed/test_large_catalogue.py \
-	tests/scripts/test_demo_whisper.py tests/audio_api/test_demo_voice.py
-# The same, of files that are quick but for these.
-LONG_TESTS := \
-	tests/marketplace/sheets/test_routes.py::test_five_thousand_rows_are_imported_and_exported \
-	tests/marketplace/test_migrations.py::test_two_servers_that_start_at_once_migrate_one_after_the_other \
-	tests/marketplace/kit/test_signing.py::test_a_token_is_valid_after_a_restart \
-	tests/marketplace/search/test_index.py::test_thousands_of_products_and_unknown_ids_are_indexed_in_one_call \
-	tests/ollama_api/test_ollama_models.py::test_a_download_is_shown_in_bytes_and_a_failure_as_an_error \
-	tests/openai_api/test_model_control.py::test_transformers_chat_loads_the_model_and_talks_with_it \
-	tests/engine/batching/test_grammars.py::test_random_schemas_have_valid_answers_only \
-	tests/engine/batching/test_turns.py::test_the_caches_that_live_fit_into_the_memory \
-	tests/engine/sampling/test_pick.py::test_samples_follow_the_distribution_of_transformers \
-	tests/engine/sampling/test_pick.py::test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice \
-	tests/streaming/stores/test_file_lock.py::test_a_killed_process_loses_nothing_that_it_acknowledged
-NOT_IN_TEST := $(addprefix --ignore ,tests/browser tests/clients tests/faults tests/ray tests/upstream/real $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
+# Tests of half a minute, kills, whole processes and compilers are marked `long`: they run with the long fault runs.
+LONG := $(shell grep -rl --include='*.py' 'mark\.long' tests | sed 's|/conftest.py$$||' | sort)
+NOT_IN_TEST := $(addprefix --ignore ,tests/browser tests/clients tests/faults tests/ray tests/upstream/real)
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts deploy
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
@@ -144,7 +118,7 @@ smoke: setup                      ## the real server, used as a client would: un
 	$(BIN)/python scripts/smoke.py
 
 test: setup-dev                   ## everything but other people's clients and the long fault runs
-	$(PYTEST) $(BY_FILE) $(NOT_IN_TEST)
+	$(PYTEST) $(BY_FILE) -m "not long" $(NOT_IN_TEST)
 
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients --ignore tests/clients/soak
@@ -153,7 +127,7 @@ test-upstreams: setup-dev          ## real engines of other people behind our se
 	$(PYTEST) tests/upstream/real -n 0 -o faulthandler_timeout=900
 
 test-faults: setup-dev .venv-clients/schemathesis/installed   ## kills, full disks, lost connections, crowds, hostile requests
-	$(PYTEST) $(BY_FILE) tests/faults $(LONG) $(LONG_TESTS)
+	$(PYTEST) $(BY_FILE) -m long $(LONG)
 
 test-pages: setup-dev             ## the pages in a real Chromium, on a phone's and a desktop's screen
 	$(PYTEST) $(BY_FILE) tests/browser
@@ -179,7 +153,7 @@ soak-cluster: setup-dev           ## two servers, Redis, PostgreSQL and two upst
 	$(BIN)/python benchmarks/cluster.py prove
 
 check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds
-	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server" $(NOT_IN_TEST)
+	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server and not long" $(NOT_IN_TEST)
 
 style: setup-dev
 	$(BIN)/ruff format --check $(CODE)

@@ -21,6 +21,8 @@ from tis.marketplace.market import Market, MarketRules
 from tis.pages import api_description
 from tis.pages.page_files import PageFiles
 
+pytestmark = pytest.mark.long
+
 
 class ControlledImport:
     """An import that waits until a test lets it end, and may fail."""

@@ -13,7 +13,7 @@ import pytest
 from tests.serving import REPOSITORY, bare_environment, free_port, server_process, wait_until_live
 from tests.test_status import until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def run_python(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":

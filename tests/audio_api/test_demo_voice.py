@@ -17,7 +17,7 @@ from scripts.demo_whisper.word_errors import word_errors
 from tests.serving import REPOSITORY, Served, served, settings_with
 from tis.engine.models.catalogue import read_catalogue
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.long]
 FOLDER = REPOSITORY / "models" / "demo-voice"
 
 

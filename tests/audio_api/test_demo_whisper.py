@@ -14,7 +14,7 @@ from scripts.demo_whisper.word_errors import word_errors
 from tests.media.sounds import sound_file
 from tests.serving import Served, served, settings_with
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.long]
 MODEL = "demo-whisper"
 MAX_SECONDS_OFF = 0.3
 

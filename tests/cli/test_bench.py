@@ -17,6 +17,8 @@ from tests.serving import free_port, listening, served, settings_with
 from tis.cli.bench import MeasuredRequest, open_arrivals, percentile, random_pauses, spread
 from tis.http.transport.limits import TransportLimits
 
+pytestmark = pytest.mark.long
+
 FIRST, GAP, NUM_TOKENS, TAIL = 0.2, 0.04, 6, 0.3
 
 

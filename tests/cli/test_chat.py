@@ -18,7 +18,7 @@ from tests.serving import free_port, served, server_process, settings_with, wait
 from tis.cli.chat import AnswerParts
 from tis.cli.chat_tools import calculate, run_tool
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 pty = pytest.importorskip("pty")  # Windows has none
 
 

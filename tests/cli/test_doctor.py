@@ -12,6 +12,8 @@ from tests.serving import free_port
 from tis.engine.cores import container_cores
 from tis.engine.machine import container_bytes, cpu_flags, crowd
 
+pytestmark = pytest.mark.long
+
 
 def found(folder: Path, code: int, **variables: str) -> dict[str, tuple[str, str]]:
     done = tis("doctor", "--json", folder=folder, **variables)

@@ -16,7 +16,7 @@ from tis import __version__
 from tis.engine.kernels.build import has_compiler, why_not_here
 from tis.pages.web_files import read_web_files
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 DEMO = REPOSITORY / "models" / "demo"
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.tis_process import TIS, environment
 from tests.serving import free_port, wait_until_live
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of POSIX"), pytest.mark.long]
 
 
 def test_the_answer_goes_on_after_the_button_has_killed_the_server(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.serving import served, settings_with
 from tests.test_status import until
 from tis.engine.models.hub_files import WANTED_FILES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 WANTED = {path.name for pattern in WANTED_FILES for path in Path(DEMO).glob(pattern)}
 CATALOGUE = f"models:\n  shop: {{repo: {REPO}, aliases: [gpt-4o], revision: v1}}\n  talk: {{repo: echo}}\n"

@@ -18,7 +18,7 @@ from tests.serving import free_port, wait_until_live
 from tests.test_status import until
 from tis.cli.restart import Parent
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of POSIX"), pytest.mark.long]
 
 
 def ends(folder: Path, *codes: str) -> Parent:

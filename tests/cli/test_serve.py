@@ -19,7 +19,7 @@ from tests.serving import REPOSITORY, free_port, wait_until_live
 from tests.test_status import until
 from tis import __version__
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 pty = pytest.importorskip("pty")  # Windows has none
 
 

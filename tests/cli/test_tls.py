@@ -16,6 +16,8 @@ from tests.serving import Process, free_port, server_process, until_listening
 from tests.test_status import until
 from tis.cli.tls import CertificateError, Certificates
 
+pytestmark = pytest.mark.long
+
 CERTIFICATE, KEY = "cert.pem", "key.pem"
 NEW = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=tis"
 

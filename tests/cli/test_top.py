@@ -14,7 +14,7 @@ from tests.serving import free_port, served, settings_with
 from tests.test_status import until
 from tis.cli.top import _quantile
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def test_a_running_answer_is_seen(tmp_path: Path) -> None:

@@ -1,12 +1,21 @@
 """Servers that tests share: a start takes longer than most of what is tested."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.faults.mortal_server import SharedServer
 from tests.marketplace.postgres import Postgres, required_postgres
 from tests.mcp_client.weather_process import McpProcess, weather_process
+
+_FOLDER = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_FOLDER):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="module")

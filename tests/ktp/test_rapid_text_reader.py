@@ -11,7 +11,7 @@ from tis.ktp.ocr import RapidTextReader
 from tis.ktp.ocr_card_reader import OcrCardReader
 from tis.ktp.regions import regions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -102,6 +102,7 @@ migrate(database)
 """
 
 
+@pytest.mark.long
 def test_two_servers_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
     """Processes, as the threads of one take turns anyway."""
     database = Database(database_url)

@@ -25,6 +25,8 @@ from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.kit.idempotency import claim_key
 
+pytestmark = pytest.mark.long
+
 _END_WHO_WAITS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 

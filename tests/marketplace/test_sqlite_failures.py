@@ -28,6 +28,8 @@ from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.market import Market, MarketRules, migrate
 
+pytestmark = pytest.mark.long
+
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 needs_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may mount a small disk")
 

@@ -15,6 +15,8 @@ from tis.media.images import decode_image
 from tis.media.limits import MediaBudget, MediaLimits
 from tis.media.media_types import LoadedVideo
 
+pytestmark = pytest.mark.long
+
 LIMITS = MediaLimits(max_image_pixels=1_000_000, decode_seconds=10)
 IMAGES = {form: make_image(form) for form in FORMATS}
 VIDEOS = [

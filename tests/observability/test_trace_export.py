@@ -17,6 +17,8 @@ from tests.test_status import until
 from tis.arguments.stores import tracer_of
 from tis.setting_types import SettingsError
 
+pytestmark = pytest.mark.long
+
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SAMPLED = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
 OFTEN = {"OTEL_BSP_SCHEDULE_DELAY": "50"}  # milliseconds

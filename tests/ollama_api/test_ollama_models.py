@@ -197,6 +197,7 @@ def pulled(url: str, **more: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_download_is_shown_in_bytes_and_a_failure_as_an_error(tmp_path: Path) -> None:
     with (
         hub_with(Path(DEMO), extra={}) as hub,

@@ -17,7 +17,7 @@ from tis.engine.prompt import ChatPrompt
 from tis.engine.request import Request
 from tis.engine.sampling.params import SamplingParams
 
-pytestmark = [pytest.mark.model, pytest.mark.slow]
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.long]
 CHAT: list[Any] = [{"role": "user", "content": "Hello, how are you?"}]
 
 

@@ -153,6 +153,7 @@ def test_what_a_proxy_on_this_computer_passes_on_is_of_nobody_on_this_computer(h
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_transformers_chat_loads_the_model_and_talks_with_it(tmp_path: Path) -> None:
     """With a flag of its user, which it sends in `generation_config`; it asks whether a cut answer should go on."""
     with served(settings_with(model_repo_id="echo?load_seconds=0.2", served_model_name="echo")) as server:

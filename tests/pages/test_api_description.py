@@ -16,6 +16,8 @@ import yaml
 from tests.serving import Served, settings_with
 from tis.app import create_app
 
+pytestmark = pytest.mark.long
+
 ASSETS = ["/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"]
 DESCRIPTIONS = ["/openapi.json", "/openapi.yaml"]
 

@@ -17,6 +17,8 @@ import pytest
 from tests.release.write_files import CONTENTS, CUT, FILES, FINISHED, NUM_ROWS, release_server, wait_until_ready
 from tests.serving import Process
 
+pytestmark = pytest.mark.long
+
 WRITTEN: dict[str, Any] = json.loads(CONTENTS.read_text(encoding="utf-8"))
 
 

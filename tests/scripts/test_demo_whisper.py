@@ -21,7 +21,7 @@ from scripts.demo_whisper.sentences import all_spoken, sentences
 from scripts.demo_whisper.word_errors import word_errors
 from tests.serving import REPOSITORY
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.long]
 
 FOLDER = REPOSITORY / "models" / "demo-whisper"
 

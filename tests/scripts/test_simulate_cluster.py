@@ -13,6 +13,8 @@ from scripts.simulated_cluster.readers import Findings
 from scripts.simulated_cluster.simulated_redis import Fencing, RedisCosts, SlowTime
 from tests.serving import REPOSITORY
 
+pytestmark = pytest.mark.long
+
 # Kills, pauses longer than a lease, servers at a fifth of the speed, a Redis that is slow and one that stands still.
 _FAULTS = ClusterPlan(
     servers=6,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.serving import REPOSITORY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def run_smoke(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

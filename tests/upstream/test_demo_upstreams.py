@@ -17,7 +17,7 @@ from tests.serving import Process, free_port, server_process, wait_until_loaded
 from tests.upstream.gateway import client_of, gateway, write_catalogue
 from tests.upstream.test_several_upstreams import Reading, num_running
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 DEMO = {"MODEL_REPO_ID": "models/demo", "TORCH_DTYPE": "float32", "EAGER_LOAD_MODEL": "1", "LOG_LEVEL": "warning"}
 QUESTIONS = ("Tell me a short story.", "Siapa kamu?", "What is 12 + 7?")

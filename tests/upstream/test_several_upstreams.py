@@ -22,6 +22,8 @@ from tis.upstream.endpoints import Endpoint
 from tis.upstream.errors import failed
 from tis.upstream.http_client import UpstreamHttp
 
+pytestmark = pytest.mark.long
+
 SLOW = "echo?tokens_per_second=40"
 LONG = "It took the ferry a night to cross the sea. " * 3
 

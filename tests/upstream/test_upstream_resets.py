@@ -12,6 +12,8 @@ from tis.engine.models.entry_fields import UpstreamSeconds
 from tis.upstream.errors import UpstreamFault
 from tis.upstream.http_client import UpstreamHttp
 
+pytestmark = pytest.mark.long
+
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no time
 
 

@@ -19,7 +19,7 @@ from tests.media.sounds import sound_file
 from tests.serving import Served, served, server_process, settings_with, wait_until_loaded
 from tests.upstream.gateway import client_of, gateway, scripted
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 TASKS = {"demo-embedding": "embedding", "demo-reranker": "rerank", "demo-whisper": "transcription"}
 TEXTS = ["Beras pandan wangi 5 kg", "Kopi Gayo", "Halo"]
 

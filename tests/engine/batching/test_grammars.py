@@ -49,6 +49,7 @@ def of(requests: list[Request], **options: Any) -> Readers:
     return readers
 
 
+@pytest.mark.long
 def test_random_schemas_have_valid_answers_only() -> None:
     how_many = short_or_long(60, 2000)
     chance = random.Random(how_many)

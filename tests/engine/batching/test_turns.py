@@ -171,6 +171,7 @@ def test_owners_share_the_places(mamba: Any) -> None:
     assert [tokens(request) for request in [*flood, other]] == [tokens(request) for request in lonely]
 
 
+@pytest.mark.long
 def test_the_caches_that_live_fit_into_the_memory(unlike: Any) -> None:
     """The requests that do not fit wait. While answers grow, the newest gives its memory back and is computed again."""
     requests = [new_request(prompt(20 + seed, seed), max_tokens=80) for seed in range(5)]

@@ -28,7 +28,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Compiling takes seconds.
-@pytest.fixture(scope="module", params=[*ISAS, pytest.param(_SOFTWARE_TILES, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[*ISAS, pytest.param(_SOFTWARE_TILES, marks=pytest.mark.long)])
 def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
     try:
         if request.param != _SOFTWARE_TILES:

@@ -124,6 +124,7 @@ def test_integers_of_outputs_are_those_that_8_bits_hold() -> None:
 
 
 @pytest.mark.slow  # it compiles
+@pytest.mark.long
 def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(library: Path, tmp_path: Path) -> None:
     load_kernels(library)  # and the OpenMP that it needs
     folder = Path(build.__file__).parent

@@ -174,6 +174,7 @@ def test_an_embedding_reads_the_rows_of_the_head(kernels: NativeKernels, dtype: 
 
 
 @pytest.mark.slow  # it compiles
+@pytest.mark.long
 def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(library: Path, tmp_path: Path) -> None:
     """Blocks of 64 outputs, and all of VNNI but its ten instructions, on any CPU."""
     load_kernels(library)  # and the OpenMP that it needs

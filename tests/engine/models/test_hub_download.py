@@ -12,7 +12,7 @@ from tests.engine.models.hub import REPO, hub_with
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import REPOSITORY, bare_environment, server_process, wait_until_live
 
-pytestmark = [pytest.mark.model, pytest.mark.slow]
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.long]
 
 
 def test_a_model_is_downloaded_without_files_that_can_run_code(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.engine.gguf_files import tiny_model
 from tests.engine.packed_models import PACKINGS, write_packed
 from tis.engine.kernels.native import native_kernels
 
-pytestmark = [pytest.mark.model, pytest.mark.slow]
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.long]
 
 HIDDEN, INNER, LAYERS = 512, 2048, 24
 NUM_WEIGHTS = LAYERS * (4 * HIDDEN * HIDDEN + 3 * HIDDEN * INNER)  # 100 million

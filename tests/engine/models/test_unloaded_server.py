@@ -17,7 +17,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.serving import free_port, server_process, wait_until_live
 from tests.test_status import until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LONG = "Tell me of keyboards. " * 20
 

@@ -71,6 +71,7 @@ def distribution_of(processors: list[Any], logits: Any) -> Any:
     ],
     ids=str,
 )
+@pytest.mark.long
 def test_samples_follow_the_distribution_of_transformers(params: dict[str, Any]) -> None:
     logits, draws = row(spread=3.0), 4000
     processors: list[Any] = [TemperatureLogitsWarper(params["temperature"])]
@@ -107,6 +108,7 @@ def test_a_rounding_error_of_the_model_changes_no_token(params: dict[str, Any]) 
     assert drawn(logits, SamplingParams(**params), 1000) == drawn(logits + error, SamplingParams(**params), 1000)
 
 
+@pytest.mark.long
 def test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice() -> None:
     tokens = set(drawn(row(spread=0.01), SamplingParams(temperature=1.0, top_p=0.9), 4000))
     assert len(tokens) > 2000

@@ -12,7 +12,7 @@ from tests.serving import REPOSITORY, served, settings_with
 from tis.database.database import Database
 from tis.marketplace.seed import commands as seed_commands
 
-pytestmark = [pytest.mark.slow, pytest.mark.model]
+pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.long]
 PAGE = (REPOSITORY / "docs" / "marketplace.md").read_text(encoding="utf-8")
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from tests.marketplace.accounts import bearer, register_user, supplier_body, user_body
 
+pytestmark = pytest.mark.long
+
 ROUTES = {
     "POST /api/auth/register": {**user_body(), "password": "a long sentence"},
     "POST /api/auth/login": {"email": "jane@example.com", "password": "a long sentence", "kind": "user"},

@@ -101,6 +101,7 @@ def test_a_bad_secret_stops_the_start_with_one_line(variables: dict[str, str], m
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_token_is_valid_after_a_restart(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/market.db"
     body = json.dumps({"name": "Jane", "email": "jane@example.com"}).encode()

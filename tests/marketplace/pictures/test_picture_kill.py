@@ -18,7 +18,7 @@ from tis.marketplace.kit.picture_links import PICTURE_SIZES
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.tables import ProductPicture, StoredPicture
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.long]
 
 NUM_KILLS = short_or_long(2, 20)
 _NUM_PRODUCTS = 4

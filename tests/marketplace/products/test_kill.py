@@ -10,7 +10,7 @@ from tests.marketplace.market_server import MarketServer
 from tests.marketplace.products.test_idempotency import goods_of, send
 from tests.serving import REPOSITORY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 # The whole request as the route does it, up to the moment before the commit.
 _KILLED = """

@@ -9,6 +9,8 @@ from tis.marketplace.search.filter_keys import FilterKeys
 from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, ProductQuery
 from tis.marketplace.search.sql import run
 
+pytestmark = pytest.mark.long
+
 BOTH = pytest.mark.parametrize("text", ["teko", None])
 
 

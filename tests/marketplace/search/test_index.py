@@ -174,6 +174,7 @@ def test_a_change_that_is_rolled_back_is_not_found(catalogue: Catalogue) -> None
     assert_index_agrees(catalogue)
 
 
+@pytest.mark.long
 def test_thousands_of_products_and_unknown_ids_are_indexed_in_one_call(catalogue: Catalogue) -> None:
     shop = catalogue.shop()
     moment = datetime(2026, 1, 1, tzinfo=UTC)

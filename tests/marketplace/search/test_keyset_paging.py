@@ -14,6 +14,8 @@ from tis.marketplace.search.query import PageRequest, ProductQuery, Sort
 from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Category
 
+pytestmark = pytest.mark.long
+
 SORTS: list[Sort | None] = [None, *get_args(Sort)]
 
 

@@ -16,7 +16,7 @@ from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
 from tis.marketplace.seed.large_catalogue import insert_catalogue
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 GAMING = TextMatch(TextQuery((TermGroup((Term(("gaming",)),)),)))
 LAPTOPS = FilterKeys(categories=("laptop",))

@@ -13,6 +13,8 @@ from tis.marketplace.search.query import PageRequest, ProductQuery, SearchHit
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextQuery, match_tiers
 
+pytestmark = pytest.mark.long
+
 # Kilometres from the buyer in Jakarta: 0, 4, 11, 28, 71, 116, 662.
 PLACES = [JAKARTA, (-6.24, 106.82), (-6.30, 106.81), (-6.40, 106.68), (-6.80, 106.60), BANDUNG, SURABAYA]
 HERE = Point(*JAKARTA)

@@ -24,6 +24,8 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchLimits
 from tis.marketplace.tables import Product, Supplier
 
+pytestmark = pytest.mark.long
+
 _FOLDER = REPOSITORY / "benchmarks" / "judged_queries"
 _NUM_PRODUCTS, _NUM_QUERIES, _PAGE = 300, 40, 5
 _HERE = Point(-6.2088, 106.8456)

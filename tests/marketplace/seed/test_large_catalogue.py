@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -10,6 +11,8 @@ from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.seed.large_catalogue import count_catalogue, insert_catalogue
 from tis.marketplace.tables import PriceChange, Product, StockMovement, Supplier
+
+pytestmark = pytest.mark.long
 
 
 def market_with(url: str, products: int) -> Market:

@@ -25,6 +25,8 @@ from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.seed import commands as seed_commands
 from tis.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, SupplierHours, Table, User
 
+pytestmark = pytest.mark.long
+
 
 class SeedCommand:
     """The command, and a look at what it did."""

@@ -13,7 +13,7 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
 from tis.marketplace.tables import Product, StockMovement
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.long]
 
 NUM_ROWS = short_or_long(5001, 50_000)
 NUM_KILLS = short_or_long(1, 15)

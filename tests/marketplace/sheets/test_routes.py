@@ -229,6 +229,7 @@ def test_an_exported_sheet_imports_without_changes(laptop: httpx2.Client, shop: 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_five_thousand_rows_are_imported_and_exported(laptop: httpx2.Client, shop: Shop) -> None:
     supplier = shop.supplier()
     sheet = HEADER + "".join(f"S-{number},Barang {number},{1000 + number},5,lain\n" for number in range(5000))

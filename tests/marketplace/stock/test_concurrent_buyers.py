@@ -13,6 +13,8 @@ from tests.faults.forms import short_or_long
 from tests.marketplace.shop import Shop
 from tests.marketplace.stock import buyers
 
+pytestmark = pytest.mark.long
+
 NUM_UNITS = short_or_long(400, 10_000)
 
 

@@ -24,6 +24,8 @@ from tis.marketplace.stock import service as stock
 from tis.marketplace.suppliers.service import change_supplier, set_status
 from tis.marketplace.tables import Product, Reservation, Review, Supplier
 
+pytestmark = pytest.mark.long
+
 ANYBODY = Principal(is_open=True)
 ADMIN = Principal(is_open=True, is_admin=True)
 RULES = ServiceRules(max_reservations_per_account=10_000, max_reserved_units_per_product=10_000)

@@ -14,7 +14,7 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
 from tis.marketplace.tables import Reservation
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.long]
 
 NUM_BUYERS = 8
 NUM_PURCHASES = short_or_long(15, 150)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 from sqlalchemy import true
@@ -15,6 +16,8 @@ from tis.marketplace.products.service import change_product
 from tis.marketplace.sheets.importing import import_sheet
 from tis.marketplace.sheets.rows import read_rows
 from tis.marketplace.stock import service as stock
+
+pytestmark = pytest.mark.long
 
 ANYBODY = Principal(is_open=True)
 MANY = settings(

@@ -17,6 +17,8 @@ from tis.openai_api.wire.as_chat import messages_of
 from tis.openai_api.wire.input_items import checked_items
 from tis.openai_api.wire.sealed_text import sealed
 
+pytestmark = pytest.mark.long
+
 PATCH_GRAMMAR = r"""
 start: "*** Begin Patch" LF hunk+ "*** End Patch" LF?
 hunk: add | delete | update

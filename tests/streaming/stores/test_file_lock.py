@@ -73,6 +73,7 @@ async def test_a_store_that_was_not_opened_can_be_closed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(short_or_long(8, 50), marks=pytest.mark.slow)])
+@pytest.mark.long
 async def test_a_killed_process_loses_nothing_that_it_acknowledged(path: Path, rounds: int) -> None:
     program = """
 import asyncio, sys

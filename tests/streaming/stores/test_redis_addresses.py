@@ -18,7 +18,7 @@ from tis.streaming.stores.redis_clients import url_without_password
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import StoreRefused
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 PASSWORD = "p@ss:word"
 WRITTEN = "p%40ss%3Aword"
 
