@@ -138,7 +138,12 @@ def _rings(shape: dict[str, Any], arcs: Sequence[list[Point]]) -> list[list[Poin
 
 def _inside(ring: list[Point]) -> list[Point]:
     """The part inside the map, by Sutherland and Hodgman: one edge after the other cuts it."""
-    for axis, limit, sign in ((0, 0.0, 1), (0, (_EAST - _WEST) * 100, -1), (1, 0.0, 1), (1, (_NORTH - _SOUTH) * 100, -1)):
+    for axis, limit, sign in (
+        (0, 0.0, 1),
+        (0, (_EAST - _WEST) * 100, -1),
+        (1, 0.0, 1),
+        (1, (_NORTH - _SOUTH) * 100, -1),
+    ):
         cut: list[Point] = []
         for one, other in zip(ring, [*ring[1:], *ring[:1]], strict=True):
             is_in, is_other_in = (one[axis] - limit) * sign >= 0, (other[axis] - limit) * sign >= 0

@@ -7,7 +7,7 @@ const MARGIN = 48; // pixels around what shall be seen
 const WHOLE = { left: 250, top: 250, right: 5000, bottom: 2050 }; // Sabang to Merauke, Miangas to Rote
 const MIN_SPAN = 60;
 
-export const positionOf = ({ latitude, longitude }) => ({ x: (longitude - area.west) * 100, y: (area.north - latitude) * 100 });
+const positionOf = ({ latitude, longitude }) => ({ x: (longitude - area.west) * 100, y: (area.north - latitude) * 100 });
 
 /** All points, or the whole country where there are none. */
 export function viewOf(points, width, height) {

@@ -1,16 +1,23 @@
-/** A drawn map of Indonesia with points on it: buttons, wheel, fingers and keys zoom and move it. It needs nothing from the internet. */
+/** A drawn map of Indonesia with points on it: buttons, wheel, fingers and keys zoom and move it. It needs nothing from the internet.
+ * A page imports it when it is wanted: it brings its words and its styles. */
 
 import { Button } from "../../design/components.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../app/view.js";
-import { counted, t } from "../../app/words.js";
+import { loadSheet } from "../../app/later.js";
+import { counted, learnWords, t } from "../../app/words.js";
 import { useGestures } from "./gestures.js";
 import { boxOnMap, canBeParted, centred, groupsOf, isWhole, moved, pixelsOf, resized, viewOf, zoomed } from "./map_view.js";
 import { land, provinces } from "./provinces.js";
+import en from "../../messages/en/map.js";
+import id from "../../messages/id/map.js";
 
 const APART = 30; // pixels between points, so that fingers tell them apart
 const STEP = 1.8;
 const NUDGE = 80;
 const KEYS = { ArrowLeft: [-NUDGE, 0], ArrowRight: [NUDGE, 0], ArrowUp: [0, -NUDGE], ArrowDown: [0, NUDGE] };
+
+learnWords({ en, id });
+await loadSheet("market/map/map.css");
 
 /**
  * `points`: `[{ id, latitude, longitude, label, kind }]`; `kind` is a class of the point: "shop", "self", or one of the page's own.
@@ -45,10 +52,10 @@ export function ProvinceMap({ points, selected = null, onSelect, label = t("map"
     else return;
     event.preventDefault();
   };
-  const land = useMemo(() => html`<${Land} />`, []);
+  const drawn = useMemo(() => html`<${Land} />`, []);
   return html`<div class="map">
     <div class=${view && isWhole(view) ? "map-frame whole" : "map-frame"} ref=${frame} tabindex="0" role="group" aria-label=${label} aria-description=${t("map.keys")} onKeyDown=${onKey}>
-      ${view && html`<svg class="map-land" viewBox=${boxOnMap(view)} preserveAspectRatio="none" aria-hidden="true">${land}</svg>
+      ${view && html`<svg class="map-land" viewBox=${boxOnMap(view)} preserveAspectRatio="none" aria-hidden="true">${drawn}</svg>
         ${groupsOf(points, view, APART).map((group) => html`<${Group} key=${group.points[0].id} group=${group} view=${view} selected=${selected} onSelect=${onSelect} onZoom=${setView} />`)}`}
     </div>
     <div class="map-buttons">
