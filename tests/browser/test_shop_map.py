@@ -34,7 +34,6 @@ def test_the_shops_of_the_goods_are_on_a_map_with_their_distance(visitor: Visito
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{server.url}/shop#/?q=laptop")
     expect(shop.goods.first).to_be_visible()
-    page.wait_for_load_state("networkidle")
     assert not [url for url in asked if "/market/map/" in url], "the map is loaded by those who open it"
     shop.button("shop.near.me").first.click()
     shop.button("shop.map").click()

@@ -53,15 +53,19 @@ class NoticeHub:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watching: asyncio.Task[None] | None = None
 
-    @contextmanager
-    def listening(self, account: str) -> Iterator[NoticeReader]:
-        """On the event loop."""
-        own = self._readers.get(account, set())
+    def require_room(self, account: str) -> None:
+        own = self._readers.get(account, ())
         if len(own) >= _MAX_OF_ACCOUNT or sum(map(len, self._readers.values())) >= _MAX_READERS:
             whose = "of this account" if len(own) >= _MAX_OF_ACCOUNT else "here"
             raise QueueFull(f"Too many streams of notices {whose} are open. Close one, or retry later.", retry_after=10)
+
+    @contextmanager
+    def listening(self, account: str) -> Iterator[NoticeReader]:
+        """On the event loop."""
+        self.require_room(account)
+        own = self._readers.setdefault(account, set())
         reader = NoticeReader(account)
-        self._readers.setdefault(account, own).add(reader)
+        own.add(reader)
         self._loop = asyncio.get_running_loop()
         if self._watching is None:
             self._watching = self._loop.create_task(self._watch())

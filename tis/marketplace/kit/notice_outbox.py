@@ -69,7 +69,7 @@ def store_notices(session: Session, *, is_open: bool) -> Sequence[str]:
 
 def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int]:
     counters = select(NoticeCounter.account, NoticeCounter.latest).where(NoticeCounter.account.in_(accounts))
-    return {account: latest for account, latest in session.execute(counters)}
+    return {row.account: row.latest for row in session.execute(counters)}
 
 
 def oldest_number(session: Session, account: str) -> int | None:

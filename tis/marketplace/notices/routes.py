@@ -43,6 +43,7 @@ async def follow_notices(
     cursor = parse_cursor(last_event_id, None, _NAME)
     account, after = await in_thread(_begin, context, None if cursor is None else cursor[1])
     hub = context.market.notices
+    hub.require_room(account)
     first = _hello(after) if cursor is None else ""
     return StreamingResponse(
         _blocks(context, hub, account, after, first, is_endless=not once),

