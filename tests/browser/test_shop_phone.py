@@ -1,4 +1,4 @@
-"""The shop on a phone with a slow line: little is sent before the goods stand, and pictures come when they are in sight."""
+"""The shop on a phone with a slow line: little is sent before the goods stand, and pictures wait until one scrolls."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -49,7 +49,9 @@ def test_the_first_visit_of_a_phone_loads_less_than_200_kilobytes(visitor: Visit
 
 
 @in_looks(LIGHT_PHONE)
-def test_pictures_far_below_are_loaded_by_those_who_scroll_there(visitor: Visitor, server: Served) -> None:
+def test_pictures_of_the_list_wait_until_one_scrolls_to_them_and_have_their_place(
+    visitor: Visitor, server: Served
+) -> None:
     shop = ShopPage(visitor.open(f"{server.url}/shop"), visitor.look)
     pictures = shop.page.locator(".results .goods img")
     expect(pictures.first).to_be_visible()
