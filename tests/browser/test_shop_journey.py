@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -76,11 +75,7 @@ def test_a_laptop_near_jakarta_is_held_and_the_shops_answer_comes_by_itself(
     visitor: Visitor, tmp_path: Path, kind: str
 ) -> None:
     with _running(kind, tmp_path) as (url, seller):
-        here: dict[str, Any] = {
-            "geolocation": {"latitude": -6.1754, "longitude": 106.8272},
-            "permissions": ["geolocation"],
-        }
-        phone = ShopPage(visitor.open(f"{url}/shop", PHONE, **here), PHONE)
+        phone = ShopPage(visitor.open(f"{url}/shop", PHONE), PHONE)
         page, t = phone.page, phone.t
         phone.search(_SENTENCE)
         expect(phone.names.first).to_contain_text("Laptop")
