@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @in_looks(LIGHT_PHONE)
 def test_the_first_visit_of_a_phone_loads_less_than_200_kilobytes(visitor: Visitor, server: Served) -> None:
-    page = visitor.open("about:blank")
+    page = visitor.open(f"{server.url}/live")
     session = page.context.new_cdp_session(page)
     kinds: dict[str, str] = {}
     loaded: Counter[str] = Counter()
