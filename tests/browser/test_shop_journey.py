@@ -36,7 +36,7 @@ def _database(kind: str, folder: Path) -> Iterator[str]:
 
 
 def _add_sample(url: str) -> None:
-    variables = {"DATABASE_URL": url, "PICTURES_URL": pictures_url()}
+    variables = {"DATABASE_URL": url, "PICTURES_URL": pictures_url(), "JWT_SECRET_KEY": SECRET}
     command = [sys.executable, "seed_data.py"]
     subprocess.run(command, cwd=REPOSITORY, env={**bare_environment(), **variables}, check=True)
 
