@@ -29,7 +29,7 @@ _WATCH = """(() => {
     if (stands) window.stoodAt ??= performance.now();
   };
   new MutationObserver(look).observe(document, { childList: true, subtree: true, attributes: true });
-  addEventListener("load", look, true);
+  document.addEventListener("load", look, true);
 })();"""
 _LOADED = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .filter((one) => one.startTime < window.stoodAt)
