@@ -30,6 +30,7 @@ DRAWING = [
     "status",
     "styles",
     "docs",
+    "market/map",
     "market",
     "design",
     "app",

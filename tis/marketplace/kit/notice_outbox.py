@@ -1,0 +1,106 @@
+"""The outbox of notices: what a transaction tells accounts is written in that transaction, as its last statements.
+
+Each account has its own numbers, 1, 2, 3 without holes: a reader that has seen one misses none before it.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import delete, insert, select, text
+from sqlalchemy.orm import Session
+
+from tis.marketplace.tables import Notice, NoticeCounter, SupplierMember
+
+OPEN = "open"  # the account of requests without a token, where MARKETPLACE_AUTH=open
+MAX_KEPT = 1000  # of an account; older ones are deleted
+_MAX_MEMBERS = 50  # of a supplier who are told
+_PENDING, _FORGOTTEN = "notices", "accounts without notices"  # in `info` of the session
+HoldNews = Literal["hold.made", "hold.accepted", "hold.refused", "hold.sold", "hold.released", "hold.expired"]
+
+
+@dataclass(frozen=True)
+class HoldChange:
+    """What became of a reservation; its buyer and the members of the shop are told."""
+
+    type: HoldNews
+    reservation_id: str
+    product_id: int
+    supplier_id: int
+    quantity: int
+    buyer: str | None
+
+
+def notify(session: Session, changes: Iterable[HoldChange]) -> None:
+    """Stored by `store_notices`, at the end of the transaction: a counter that is locked earlier could deadlock."""
+    session.info.setdefault(_PENDING, []).extend(changes)
+
+
+def forget_notices(session: Session, accounts: Collection[str]) -> None:
+    """Of accounts that are being deleted. They go at the end of the transaction, and it tells them nothing."""
+    session.info.setdefault(_FORGOTTEN, set()).update(accounts)
+
+
+def store_notices(session: Session, *, is_open: bool) -> Sequence[str]:
+    """Returns the accounts that have new ones. Locks their counters first, in one order."""
+    pending: list[HoldChange] = session.info.pop(_PENDING, [])
+    forgotten: set[str] = session.info.pop(_FORGOTTEN, set())
+    if not pending and not forgotten:
+        return ()
+    session.flush()
+    news = _by_account(session, pending, is_open=is_open)
+    latest: dict[str, int] = {}
+    for account in sorted(news.keys() | forgotten):
+        if account in forgotten:
+            session.execute(delete(NoticeCounter).where(NoticeCounter.account == account))
+        else:
+            latest[account] = _count(session, account, len(news[account]))
+    if forgotten:
+        session.execute(delete(Notice).where(Notice.account.in_(forgotten)))
+    for account, last in latest.items():
+        first = last - len(news[account]) + 1
+        rows = [{"account": account, "number": first + at, **row} for at, row in enumerate(news[account])]
+        session.execute(insert(Notice), rows)
+        session.execute(delete(Notice).where(Notice.account == account, Notice.number <= last - MAX_KEPT))
+    return list(latest)
+
+
+def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int]:
+    counters = select(NoticeCounter.account, NoticeCounter.latest).where(NoticeCounter.account.in_(accounts))
+    return {row.account: row.latest for row in session.execute(counters)}
+
+
+def _by_account(session: Session, pending: Sequence[HoldChange], *, is_open: bool) -> dict[str, list[dict[str, Any]]]:
+    """What each account is told, in the order in which it happened."""
+    members = _members(session, {one.supplier_id for one in pending})
+    news: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in pending:
+        shop = [*members[one.supplier_id], *([OPEN] if is_open else [])]
+        shown = {name: getattr(one, name) for name in ("reservation_id", "product_id", "supplier_id", "quantity")}
+        for role, accounts in (("buyer", [one.buyer or OPEN]), ("shop", shop)):
+            for account in accounts:
+                news[account].append({"type": one.type, "data": {**shown, "role": role}})
+    return news
+
+
+def _count(session: Session, account: str, num: int) -> int:
+    """Locks the counter until the end of the transaction, and returns what it says then."""
+    tail = (
+        "ON DUPLICATE KEY UPDATE latest = latest + VALUES(latest)"
+        if session.get_bind().dialect.name == "mysql"
+        else "ON CONFLICT (account) DO UPDATE SET latest = notice_counters.latest + excluded.latest"
+    )
+    counted = text(f"INSERT INTO notice_counters (account, latest) VALUES (:account, :num) {tail}")
+    session.execute(counted, {"account": account, "num": num})
+    return latest_numbers(session, [account])[account]
+
+
+def _members(session: Session, supplier_ids: Collection[int]) -> dict[int, list[str]]:
+    """The accounts of each supplier: its own, and its members'."""
+    accounts = {number: [f"supplier:{number}"] for number in supplier_ids}
+    employed = select(SupplierMember.supplier_id, SupplierMember.user_id)
+    for supplier_id, user_id in session.execute(employed.where(SupplierMember.supplier_id.in_(supplier_ids))):
+        if len(accounts[supplier_id]) <= _MAX_MEMBERS:
+            accounts[supplier_id].append(f"user:{user_id}")
+    return accounts
