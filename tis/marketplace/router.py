@@ -10,8 +10,10 @@ from tis.marketplace.notices import routes as notices
 from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
+from tis.marketplace.products import shop_routes
 from tis.marketplace.products import similar_routes as similar
 from tis.marketplace.reviews import routes as reviews
+from tis.marketplace.sheets import export_routes as product_export
 from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
 from tis.marketplace.suppliers import member_routes
@@ -25,7 +27,9 @@ for room in (
     search,
     similar,
     product_sheet,
+    product_export,
     products,
+    shop_routes,
     pictures,
     reviews,
     stock,
