@@ -10,10 +10,11 @@ from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
 from tis.marketplace.products import similar_routes as similar
+from tis.marketplace.reviews import answer_routes as answers
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
-from tis.marketplace.suppliers import member_routes
+from tis.marketplace.suppliers import member_routes, token_routes
 from tis.marketplace.suppliers import routes as suppliers
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
@@ -27,10 +28,12 @@ for room in (
     products,
     pictures,
     reviews,
+    answers,
     stock,
     taxonomy,
     suppliers,
     member_routes,
+    token_routes,
     users,
     conversation_routes,
     auth,

@@ -134,8 +134,10 @@ def write_history(session: Session, after_supplier_id: int) -> None:
     """
     new = Product.supplier_id > after_supplier_id
     prices = select(Product.id, Product.price, Product.created_at).where(new)
-    stocks = select(Product.id, Product.supplier_id, Product.on_hand, literal("initial"), Product.created_at).where(
-        new, Product.on_hand > 0
-    )
+    stocks = select(
+        Product.id, Product.supplier_id, Product.on_hand, literal("initial"), Product.created_at, Product.on_hand
+    ).where(new, Product.on_hand > 0)
     session.execute(insert(PriceChange).from_select(["product_id", "price", "valid_from"], prices))
-    session.execute(insert(StockMovement).from_select(["product_id", "supplier_id", "delta", "kind", "at"], stocks))
+    session.execute(
+        insert(StockMovement).from_select(["product_id", "supplier_id", "delta", "kind", "at", "on_hand"], stocks)
+    )
