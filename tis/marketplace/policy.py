@@ -12,7 +12,8 @@ HOW_TO_SIGN_IN = (
     "send it as `Authorization: Bearer <access_token>`."
 )
 TokenScope = Literal["read", "stock", "goods"]
-# What a program may call with a token of a shop, and the scope that it needs there, by the path below `/api`. All other routes refuse it.
+# What a program may call with a token of a shop, by the path below `/api`, and the scope that it needs there.
+# All other routes refuse it.
 SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "GET /suppliers/{supplier_id}": "read",
     "GET /suppliers/{supplier_id}/numbers": "read",

@@ -144,12 +144,12 @@ COMMIT_RESPONSES = responses(
 RELEASE_RESPONSES = responses(_RESERVATION_EXAMPLE | {"status": "released"}, {409: "This reservation was committed."})
 ACCEPT_RESPONSES = responses(_ACCEPTED_EXAMPLE, {403: SHOP_DECIDES, 409: "This reservation has expired."})
 REFUSE_RESPONSES = responses(_REFUSED_EXAMPLE, {403: SHOP_DECIDES, 409: "This reservation was committed."})
-SHOP_CORRECTION_RESPONSES = responses(
+CORRECTION_RESPONSES = responses(
     {"product_id": 1, "on_hand": 3, "reserved": 1, "available_quantity": 2, "version": 4},
     {403: "This belongs to another supplier.", 404: "Product not found"},
     {409: "Only 2 of 3 units are not reserved: this would take 3."},
     KEY_USED,
 )
-RESERVATIONS_RESPONSES = responses([_ACCEPTED_EXAMPLE], {403: "This belongs to another supplier."})
+SHOP_RESERVATIONS_RESPONSES = responses([_ACCEPTED_EXAMPLE], {403: "This belongs to another supplier."})
 RESERVATIONS_RESPONSES = responses([_RESERVATION_EXAMPLE])
 MOVEMENTS_RESPONSES = responses([_MOVEMENT_EXAMPLE])
