@@ -7,7 +7,7 @@ from alembic import op
 
 from tis.marketplace.columns import BigId, UTCDateTime
 
-revision = "0004"
+revision = "0006"
 down_revision = "0003"
 branch_labels = None
 depends_on = None
