@@ -9,9 +9,11 @@ from tis.marketplace.auth import routes as auth
 from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
+from tis.marketplace.products import shop_routes
 from tis.marketplace.products import similar_routes as similar
 from tis.marketplace.reviews import answer_routes as answers
 from tis.marketplace.reviews import routes as reviews
+from tis.marketplace.sheets import export_routes as product_export
 from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
 from tis.marketplace.suppliers import member_routes, token_routes
@@ -25,7 +27,9 @@ for room in (
     search,
     similar,
     product_sheet,
+    product_export,
     products,
+    shop_routes,
     pictures,
     reviews,
     answers,

@@ -2,7 +2,10 @@
 
 import { signal } from "../app/view.js";
 
-export const PARTS = [];
+export const PARTS = [
+  "goods",
+  "sheets",
+];
 
 const partOf = (hash) => PARTS.find((part) => part === hash.replace(/^#\/?/, "").split(/[/?]/)[0]) ?? PARTS[0];
 

@@ -1,20 +1,33 @@
 /** The frame: the parts beside, the one that the address names in the middle. */
 
+import { addressOf } from "../app/addresses.js";
 import { html, useEffect } from "../app/view.js";
 import { t } from "../app/words.js";
-import { Button, Icon, Note } from "../design/components.js";
+import { Button, Icon, Menu, Note, toast } from "../design/components.js";
 import { TopBar } from "../design/shell.js";
-import { account, accountForm, isOpen } from "../market/account.js";
+import { account, accountForm, isOpen, signOut } from "../market/account.js";
+import { tokens } from "../market/market_calls.js";
 import { part, PARTS } from "./address.js";
+import { GoodsPart } from "./goods/goods_part.js";
+import { chooseShop, learnShops, ownShop, shops, shopsFault } from "./own_shop/own_shop.js";
+import { RegisterShop } from "./own_shop/register_shop.js";
+import { SheetsPart } from "./sheets/sheets_part.js";
 
-const ICONS = {};
-const VIEWS = {};
+const ICONS = {
+  goods: "package",
+  sheets: "file-spreadsheet",
+};
+const VIEWS = {
+  goods: GoodsPart,
+  sheets: SheetsPart,
+};
 
 export function DeskPage() {
   useEffect(() => { document.title = t("page.desk"); }, []);
-  return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="desk" />
+  const end = html`<${ShopChoice} /><${AccountMenu} />`;
+  return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="desk" end=${end} />
     <div class="desk-body">
-      <nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span></a>`)}</nav>
+      ${ownShop.value && html`<nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span></a>`)}</nav>`}
       <main id="content" class="desk" tabindex="-1"><${Content} /></main>
     </div>
   </div>`;
@@ -22,9 +35,29 @@ export function DeskPage() {
 
 function Content() {
   if (account.value === undefined) return null;
-  if (!account.value && !isOpen) return html`<${Note} kind="info">${t("desk.sign.in")} <${Button} small icon="log-in" onClick=${() => { accountForm.value = "login"; }}>${t("account.login")}<//><//>`;
+  if (!account.value && !isOpen) return html`<h1>${t("page.desk")}</h1><${Note} kind="info"><div class="row-wrap"><span class="grow">${t("desk.sign.in")}</span><${Button} small icon="log-in" onClick=${() => { accountForm.value = "login"; }}>${t("account.login")}<//></div><//>`;
+  if (shopsFault.value) return html`<h1>${t("page.desk")}</h1><${Note} kind="bad" role="alert"><div class="row-wrap"><span class="grow">${shopsFault.value.message}</span><${Button} small icon="refresh-cw" onClick=${learnShops}>${t("desk.again")}<//></div><//>`;
+  if (shops.value === undefined) return html`<p class="soft" role="status">${t("desk.loading")}</p>`;
+  const shop = ownShop.value;
+  if (!shop) return html`<${RegisterShop} />`;
   const View = VIEWS[part.value];
-  return View ? html`<${View} />` : html`<h1>${t("page.desk")}</h1>`;
+  return html`<${View} shop=${shop} key=${shop.id} />`;
+}
+
+/** Which shop, if there are several. */
+function ShopChoice() {
+  const all = shops.value ?? [];
+  if (all.length < 2) return all.length ? html`<span class="shop-name one-line">${ownShop.value.business_name}</span>` : null;
+  return html`<select class="select shop-choice" aria-label=${t("desk.shop.choose")} value=${String(ownShop.value.id)} onChange=${(event) => chooseShop(Number(event.target.value))}>
+    ${all.map((one) => html`<option value=${String(one.id)} selected=${one.id === ownShop.value.id}>${one.business_name}</option>`)}</select>`;
+}
+
+function AccountMenu() {
+  if (account.value === undefined) return null;
+  const toShop = { icon: "shopping-bag", label: t("page.shop"), onSelect: () => location.assign(addressOf("shop")) };
+  const leave = { icon: "log-out", label: t("account.logout"), onSelect: () => signOut().then(() => toast(t("account.left"), "log-out")) };
+  const enter = { icon: "log-in", label: t("account.login"), onSelect: () => { accountForm.value = "login"; } };
+  return html`<${Menu} icon="user" label=${t("account.of", { name: account.value?.name ?? t("account.anybody") })} items=${[toShop, tokens.value ? leave : enter]} end />`;
 }
 
 /** The address belongs to the parts: the link moves the focus without changing it. */

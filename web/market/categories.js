@@ -13,3 +13,9 @@ export async function learnCategories() {
 export function categoryName(slug) {
   return names.value.get(slug)?.[language.value === "id" ? "name_id" : "name_en"] ?? slug;
 }
+
+/** `[{ slug, name }]` of all that have a name, by their names. */
+export function categories() {
+  const all = [...names.value.keys()].map((slug) => ({ slug, name: categoryName(slug) }));
+  return all.sort((one, other) => one.name.localeCompare(other.name, language.value));
+}

@@ -22,12 +22,12 @@ from tis.marketplace.tables import Product, ProductFacts, Supplier
 
 _SKU_TAKEN = "SKU already registered"
 _ANY_VERSION = IfMatch()
-_WITH_SUPPLIER = joinedload(Product.supplier, innerjoin=True)
+WITH_SUPPLIER = joinedload(Product.supplier, innerjoin=True)
 
 
 def find_product(session: Session, principal: Principal, product_id: int) -> Product:
     """With its supplier. Deleted products and those of closed suppliers exist only for those who may restore them."""
-    product = session.scalar(select(Product).where(Product.id == product_id).options(_WITH_SUPPLIER))
+    product = session.scalar(select(Product).where(Product.id == product_id).options(WITH_SUPPLIER))
     if product is None or (_is_hidden(product) and not sees_hidden_goods(principal, product.supplier_id)):
         raise NotFound("Product not found")
     return product
@@ -142,7 +142,7 @@ def list_deleted_products(
     products = select(Product).where(Product.supplier_id == supplier_id, Product.deleted_at.is_not(None))
     if before is not None:
         products = products.where(Product.id < before)
-    return session.scalars(products.order_by(Product.id.desc()).limit(limit).options(_WITH_SUPPLIER)).all()
+    return session.scalars(products.order_by(Product.id.desc()).limit(limit).options(WITH_SUPPLIER)).all()
 
 
 def supplier_for_member(session: Session, principal: Principal, supplier_id: int) -> Supplier:

@@ -37,7 +37,7 @@ class Header:
         return [
             ColumnMapping(position=place, column=name, field=field)
             for place, (name, field) in enumerate(zip(self.names, self.fields, strict=True), start=1)
-            if name
+            if name or field
         ]
 
     @property
@@ -45,16 +45,43 @@ class Header:
         return [name for name, field in zip(self.names, self.fields, strict=True) if field is None]
 
 
-def read_header(number: int, cells: Sequence[str]) -> Header:
-    """`number` is the row that the header is in."""
+def read_header(number: int, cells: Sequence[str], chosen: Sequence[str | None] | None = None) -> Header:
+    """`number` is the row that the header is in. `chosen` has the field of each column, whatever its name."""
     names = [_shown(cell) for cell in without_blank_end(cells)]
     if len(names) > MAX_COLUMNS:
         raise Unprocessable(f"row {number}: a sheet has at most {MAX_COLUMNS} columns")
+    if chosen is not None:
+        return _chosen_header(number, names, chosen)
     fields = [FIELD_OF_NAME.get(_key_of(name)) if name else "" for name in names]
     for place, field in enumerate(fields):
         if field and (first := fields.index(field)) < place:
             raise Unprocessable(f"row {number}: columns `{names[first]}` and `{names[place]}` are both `{field}`")
     return Header(names, fields)
+
+
+def guessed_fields(cells: Sequence[str]) -> list[str | None]:
+    """By the names of the columns; of two for one field, the first is it."""
+    guessed = [FIELD_OF_NAME.get(_key_of(_shown(cell))) for cell in without_blank_end(cells)]
+    return [None if field in guessed[:place] else field for place, field in enumerate(guessed)]
+
+
+def parse_columns(columns: str) -> list[str | None]:
+    """`name,price,,sku`."""
+    fields = [field.strip() or None for field in columns.split(",")]
+    named = [field for field in fields if field]
+    if unknown := [field for field in named if field not in COLUMNS]:
+        raise Unprocessable(f"columns: `{unknown[0][:_MAX_SHOWN_CHARS]}` is no field; there are {', '.join(COLUMNS)}")
+    if twice := [field for field in named if named.count(field) > 1]:
+        raise Unprocessable(f"columns: `{twice[0]}` stands for two columns")
+    if not named:
+        raise Unprocessable(f"columns: name the field of one column at least; there are {', '.join(COLUMNS)}")
+    return fields
+
+
+def _chosen_header(number: int, names: list[str], chosen: Sequence[str | None]) -> Header:
+    if any(chosen[len(names) :]):
+        raise Unprocessable(f"row {number}: columns has {len(chosen)} fields, the header {len(names)} cells")
+    return Header(names, [*chosen[: len(names)], *[None] * (len(names) - len(chosen))])
 
 
 def without_blank_end(cells: Sequence[str]) -> Sequence[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
@@ -14,6 +14,7 @@ from tis.marketplace.products.service import lock_supplier_shared, require_room_
 from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.columns import ColumnMapping
+from tis.marketplace.sheets.preview import PreviewRow
 from tis.marketplace.sheets.rows import RowProblem, Sheet, SheetRow
 from tis.marketplace.sheets.sheet_pictures import SheetPictures, are_same_pictures, sources_of
 from tis.marketplace.tables import Product, Supplier
@@ -34,14 +35,19 @@ class ImportReport(BaseModel):
     dry_run: bool
     detail: str | None = None
     columns: list[ColumnMapping] | None = None
+    num_rows: int | None = Field(None, description="of a preview: below the header")
+    rows: list[PreviewRow] | None = Field(None, description="of a preview: those with errors, then the first ones")
 
     @property
     def status(self) -> int:
         return 422 if self.detail else 200
 
     def text(self) -> str:
-        """JSON without `detail` and `columns` where there are none."""
-        return self.model_dump_json(exclude={name for name in ("detail", "columns") if getattr(self, name) is None})
+        """JSON without what there is not."""
+        return self.model_dump_json(exclude={name for name in _OPTIONAL if getattr(self, name) is None})
+
+
+_OPTIONAL = ("detail", "columns", "num_rows", "rows")
 
 
 class SheetRefused(Exception):

@@ -6,12 +6,12 @@ rest goes on with the next batch, on any server: docs/decisions/0041-sheets.md.
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from uuid import uuid4
 
 from sqlalchemy import delete, exists, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Conflict, NotFound, QueueFull, ServiceError
@@ -85,10 +85,19 @@ def end_row_of_import(session: Session, job: SheetImport, problems: Sequence[tup
         _finish(session, job, "done")
 
 
-def num_fetches(session: Session, import_id: str) -> int:
-    """The rows whose pictures are still to be fetched."""
-    waiting = select(func.count()).select_from(PictureFetch).where(PictureFetch.import_id == import_id)
-    return session.scalar(waiting) or 0
+def num_fetches(session: Session, import_ids: Collection[str]) -> dict[str, int]:
+    """The rows of each import whose pictures are still to be fetched; without those that wait for none."""
+    waiting = select(PictureFetch.import_id, func.count()).where(PictureFetch.import_id.in_(import_ids))
+    rows = session.execute(waiting.group_by(PictureFetch.import_id)).tuples()
+    return dict(list(rows))
+
+
+def list_imports(session: Session, principal: Principal, supplier_id: int) -> Sequence[SheetImport]:
+    """Newest first."""
+    supplier_for_member(session, principal, supplier_id)
+    jobs = select(SheetImport).where(SheetImport.supplier_id == supplier_id)
+    newest_first = jobs.order_by(SheetImport.created_at.desc()).limit(_NUM_KEPT + _MAX_UNFINISHED_OF_SUPPLIER)
+    return session.scalars(newest_first.options(defer(SheetImport.problems))).all()
 
 
 def find_import(session: Session, principal: Principal, supplier_id: int, import_id: str) -> SheetImport:

@@ -10,11 +10,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from tis.errors import Unprocessable
+from tis.marketplace.sheets.cell_edits import CellEdits
 from tis.marketplace.sheets.columns import (
     COLUMNS,
     NULLABLE,
     ColumnMapping,
     Header,
+    guessed_fields,
     read_header,
     without_blank_end,
 )
@@ -51,24 +53,43 @@ class Sheet:
     problems: list[RowProblem]
     columns: list[ColumnMapping]
     num_rows: int
+    cells: dict[int, list[str]] = field(default_factory=dict)  # of each row, for a preview
 
 
-def read_rows(data: bytes, unknown: UnknownColumns = "refuse") -> Sheet:
-    """Raises Unprocessable if the file as a whole cannot be read, or has a column that is unknown and not ignored."""
+def read_rows(
+    data: bytes,
+    unknown: UnknownColumns = "refuse",
+    *,
+    chosen: Sequence[str | None] | None = None,
+    edits: CellEdits | None = None,
+    for_preview: bool = False,
+) -> Sheet:
+    """Raises Unprocessable if the file as a whole cannot be read, or has a column that is unknown and not ignored.
+
+    `chosen` has the field of each column, whatever its name. `for_preview` keeps the cells, and takes a header of which
+    no name is known.
+    """
     rows: list[SheetRow] = []
+    cells_of_row: dict[int, list[str]] = {}
     problems: list[RowProblem] = []
     header: Header | None = None
     num_rows = 0
-    for number, cells in read_records(data):
+    records = read_records(data)
+    for number, cells in edits.applied_to(records) if edits else records:
         if not any(cell.strip() for cell in cells):
             continue
         if header is None:
-            header = read_header(number, cells)
-            problems += _unknown_columns(number, header, unknown)
+            fields = guessed_fields(cells) if chosen is None and for_preview else chosen
+            header = read_header(number, cells, fields)
+            problems += [] if fields else _unknown_columns(number, header, unknown)
         elif num_rows == MAX_ROWS:
             raise Unprocessable(f"row {number}: a sheet has at most {MAX_ROWS:,} rows below its header")
         else:
             num_rows += 1
+            if for_preview:
+                cells_of_row[number] = cells
+                if not any(header.fields):
+                    continue
             row, row_problems = _row(number, header, cells)
             problems += row_problems
             if len(problems) > _MAX_PROBLEMS:
@@ -76,7 +97,7 @@ def read_rows(data: bytes, unknown: UnknownColumns = "refuse") -> Sheet:
             rows += [] if row_problems else [row]
     if header is None:
         raise Unprocessable("row 1: the header is missing")
-    return Sheet(rows, problems, header.mapping, num_rows)
+    return Sheet(rows, problems, header.mapping, num_rows, cells_of_row)
 
 
 def _first(problems: Sequence[RowProblem]) -> str:
@@ -91,7 +112,7 @@ def write_rows(rows: Iterable[dict[str, Any]], *, with_header: bool = False) -> 
         # Without a BOM Excel does not read the file as UTF-8.
         sheet.write(_BOM)
         writer.writerow(COLUMNS)
-    writer.writerows([_cell_text(row[column]) for column in COLUMNS] for row in rows)
+    writer.writerows([cell_text(row[column]) for column in COLUMNS] for row in rows)
     return sheet.getvalue()
 
 
@@ -161,7 +182,7 @@ def _read_cell(row: SheetRow, field_name: str, text: str) -> list[RowProblem]:
     return [RowProblem(row=row.number, field=field_name, message=message)]
 
 
-def _cell_text(value: Any) -> str:
+def cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

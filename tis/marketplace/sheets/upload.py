@@ -1,5 +1,6 @@
-"""The body of an import: a sheet as it is, or as the file of a form."""
+"""The body of an import: a sheet as it is, or as the file of a form, which may have edits of its cells."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Request
@@ -12,7 +13,8 @@ from tis.marketplace.kit.fields import Id
 from tis.marketplace.products.service import supplier_for_member
 
 MAX_SHEET_BYTES = 10_000_000
-_FORM_OVERHEAD_BYTES = 10_000
+_MAX_EDITS_BYTES = 1_000_000
+_FORM_OVERHEAD_BYTES = _MAX_EDITS_BYTES + 10_000
 _MAX_NAME_CHARS = 100
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 OPENAPI_BODY: dict[str, Any] = {
@@ -28,7 +30,14 @@ OPENAPI_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "edits": {
+                            "type": "string",
+                            "description": "JSON: cells that take the place of those in the file, at most 1,000",
+                            "example": '[[7, 3, "349000"]]',
+                        },
+                    },
                 }
             },
         },
@@ -42,18 +51,29 @@ def _require_member(supplier_id: Id, context: ContextDep) -> None:
         supplier_for_member(session, principal, supplier_id)
 
 
-async def _read_sheet(request: Request, _: Annotated[None, Depends(_require_member)]) -> bytes:
+@dataclass(frozen=True)
+class SentSheet:
+    data: bytes
+    edits: str = ""  # JSON
+
+    @property
+    def content(self) -> bytes:
+        """For an `Idempotency-Key`: other edits are another request."""
+        return self.data + self.edits.encode()
+
+
+async def _read_sheet(request: Request, _: Annotated[None, Depends(_require_member)]) -> SentSheet:
     """A dependency, because routes run in threads and only the event loop can read the body."""
     try:
         if int(request.headers.get("content-length", "0")) > MAX_SHEET_BYTES + _FORM_OVERHEAD_BYTES:
             raise _too_large()
         is_form = request.headers.get("content-type", "").lower().startswith("multipart/form-data")
-        data = await (_read_file(request) if is_form else _read_body(request))
+        sent = await _read_form(request) if is_form else SentSheet(await _read_body(request))
     except ClientDisconnect:
         raise BadRequest("The body ended before it was complete.") from None
-    if len(data) > MAX_SHEET_BYTES:
+    if len(sent.data) > MAX_SHEET_BYTES:
         raise _too_large()
-    return data
+    return sent
 
 
 async def _read_body(request: Request) -> bytes:
@@ -65,20 +85,24 @@ async def _read_body(request: Request) -> bytes:
     return bytes(data)
 
 
-async def _read_file(request: Request) -> bytes:
+async def _read_form(request: Request) -> SentSheet:
     try:
-        async with request.form(max_files=2, max_fields=10) as form:
-            if others := form.keys() - {"file"}:
+        async with request.form(max_files=2, max_fields=10, max_part_size=_MAX_EDITS_BYTES) as form:
+            if others := form.keys() - {"file", "edits"}:
                 # `dry_run` in the form would otherwise import the sheet.
                 raise Unprocessable(
-                    f"The form takes only `file`, not `{min(others)[:_MAX_NAME_CHARS]}`: options stand in the URL."
+                    f"The form takes only `file` and `edits`, not `{min(others)[:_MAX_NAME_CHARS]}`: "
+                    "options stand in the URL."
                 )
             files = form.getlist("file")
             if not files or not isinstance(files[0], UploadFile):
                 raise Unprocessable("The form has no file called `file`.")
             if len(files) > 1:
                 raise Unprocessable("The form has more than one `file`.")
-            return await files[0].read(MAX_SHEET_BYTES + 1)
+            edits = form.getlist("edits")
+            if len(edits) > 1 or not all(isinstance(one, str) for one in edits):
+                raise Unprocessable("`edits` of the form is one JSON text.")
+            return SentSheet(await files[0].read(MAX_SHEET_BYTES + 1), "".join(map(str, edits)))
     except HTTPException as error:
         raise BadRequest(f"The form could not be read: {error.detail}") from None
 
@@ -87,4 +111,4 @@ def _too_large() -> TooLarge:
     return TooLarge(f"A sheet has at most {MAX_SHEET_BYTES:,} bytes.")
 
 
-SheetDep = Annotated[bytes, Depends(_read_sheet)]
+SheetDep = Annotated[SentSheet, Depends(_read_sheet)]
