@@ -33,6 +33,7 @@ DRAWING = [
     "status",
     "styles",
     "docs",
+    "market/map",
     "market",
     "design",
     "app",

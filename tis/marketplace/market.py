@@ -25,6 +25,8 @@ from tis.marketplace.auth.shop_tokens import delete_expired_tokens, is_shop_toke
 from tis.marketplace.auth.tokens import delete_expired_chains
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.cursor_key import CursorKey
+from tis.marketplace.kit.notice_hub import NoticeHub
+from tis.marketplace.kit.notice_outbox import store_notices
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
@@ -108,6 +110,7 @@ class Market:
         self.assistant = ShoppingAssistant(self, model, rules.assistant)
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
+        self.notices = NoticeHub(self.reading)
         self.sheet_slots = SheetSlots(_MAX_SHEETS_AT_ONCE)
         self.rates = RateLimits(rules.rates, counts)
         self.passwords = PasswordQueue()
@@ -162,6 +165,8 @@ class Market:
         self._ensure_ready()
         with self.database.writing() as session:
             yield session
+            told = store_notices(session, is_open=self.rules.is_open)
+        self.notices.wake(told)
 
     def authenticate(self, session: Session, token: str | None, scope: TokenScope | None = None) -> Principal:
         request_id, is_open = current_request_id(), self.rules.is_open
