@@ -29,6 +29,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.pictures.service.erase_pictures",
         "marketplace.pictures.service.exported_pictures",
         "marketplace.pictures.service.replace_pictures",
+        "marketplace.products.service.correct_stock",
+        "marketplace.reviews.answers.erase_answers",
         "marketplace.reviews.service.count_verified",
         "marketplace.reviews.service.lock_buyer",
         "marketplace.reviews.service.verify_review",
