@@ -23,6 +23,7 @@ SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "GET /suppliers/{supplier_id}/products/deleted": "read",
     "GET /suppliers/{supplier_id}/products/export": "read",
     "GET /suppliers/{supplier_id}/products/imports/{import_id}": "read",
+    "GET /categories": "read",
     "GET /products": "read",
     "GET /products/{product_id}": "read",
     "GET /products/{product_id}/pictures": "read",

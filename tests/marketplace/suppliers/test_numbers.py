@@ -48,7 +48,7 @@ def noon(days_ago: int) -> datetime:
 
 
 def test_sales_and_holds_are_counted_on_their_days(internet: httpx2.Client, strict_shop: Shop) -> None:
-    product = strict_shop.product(on_hand=50)
+    product = strict_shop.product(on_hand=50, reserved=1)
     hold(strict_shop, product, noon(1), "committed", quantity=2)
     hold(strict_shop, product, noon(1), "refused", accepted=False)
     hold(strict_shop, product, noon(3), "expired", accepted=False)

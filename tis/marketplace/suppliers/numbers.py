@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, and_, case, cast, func, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session
 
-from tis.marketplace.columns import BigId, LocalDay, now
+from tis.marketplace.columns import LocalDay, now
 from tis.marketplace.kit.opening_hours import UTC_OFFSET_HOURS, local_time
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.service import supplier_for_member
@@ -154,11 +154,11 @@ def _were_sold(period: _Period) -> tuple[ColumnElement[bool], ...]:
 
 
 def _rupiah() -> ColumnElement[int]:
-    return Reservation.unit_price * cast(Reservation.quantity, BigId)
+    return Reservation.unit_price * Reservation.quantity
 
 
 def _count_if(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return cast(func.sum(case((condition, 1), else_=0)), Integer)
+    return func.sum(case((condition, 1), else_=0))
 
 
 def _sum(days: list[DayNumbers]) -> PeriodNumbers:
