@@ -46,7 +46,7 @@ export function DeskPage() {
   const end = html`<${ShopChoice} /><${AccountMenu} />`;
   return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="desk" end=${end} />
     <div class="desk-body">
-      ${ownShop.value && html`<nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span>${name === "holds" && waiting.value.length > 0 && html`<span class="badge accent" aria-label=${t("desk.waiting", { number: waiting.value.length })}>${waiting.value.length}</span>`}</a>`)}</nav>`}
+      ${ownShop.value && html`<nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span>${name === "holds" && waiting.value.length > 0 && html`<span class="badge accent"><span aria-hidden="true">${waiting.value.length}</span><span class="visually-hidden">${t("desk.waiting", { number: waiting.value.length })}</span></span>`}</a>`)}</nav>`}
       <main id="content" class="desk" tabindex="-1"><${Invitations} /><${Content} /></main>
     </div>
   </div>`;

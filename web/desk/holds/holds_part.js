@@ -38,6 +38,7 @@ function PastHolds({ status, onRefuse }) {
   if (!past.value) return fault.value ? null : html`<p class="soft" role="status">${t("desk.loading")}</p>`;
   const { items, hasMore } = past.value;
   if (!items.length) return html`<div class="empty"><${Icon} name="history" /><h2>${t("holds.past.none")}</h2></div>`;
-  return html`<div class="hold-list">${items.map((one) => html`<${HoldCard} key=${one.id} hold=${one} onRefuse=${onRefuse} />`)}</div>
+  return html`<h2 class="visually-hidden">${t(status ? "holds.tab.sold" : "holds.tab.all")}</h2>
+    <div class="hold-list">${items.map((one) => html`<${HoldCard} key=${one.id} hold=${one} onRefuse=${onRefuse} />`)}</div>
     ${hasMore && html`<div><${Button} icon="chevron-down" onClick=${() => readPast(status, true)}>${t("desk.more")}<//></div>`}`;
 }

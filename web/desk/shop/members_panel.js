@@ -34,7 +34,10 @@ export function MembersPanel({ shop }) {
     toast(t(made.status === "invited" ? "members.invited.done" : "members.changed"));
   });
   const remove = (member) => attempt(async () => {
-    await marketJson(`${path}/${member.user_id}`, { method: "DELETE" });
+    const works = members.find((one) => one.user_id === member.user_id && one.status === "member");
+    // To delete the invitation of a member would remove the member: the role that it has withdraws it, too.
+    if (member.status === "invited" && works) await marketJson(path, { method: "POST", json: { user_id: works.user_id, role: works.role } });
+    else await marketJson(`${path}/${member.user_id}`, { method: "DELETE" });
     setRemoved(null);
     if (isMe(member)) await learnShops();
     else setMembers(await marketJson(path));
@@ -43,7 +46,7 @@ export function MembersPanel({ shop }) {
     <section class="card"><header role="presentation"><${Icon} name="users" /><h2>${t("members")}</h2></header>
       ${!members && !error && html`<p class="soft" role="status">${t("desk.loading")}</p>`}
       ${members && !members.length && html`<p class="soft">${t("members.none")}</p>`}
-      <ul class="people">${members?.map((one) => html`<${Member} key=${one.user_id} member=${one} onRole=${(role) => invite(one.user_id, role)} onRemove=${() => setRemoved(one)} />`)}</ul></section>
+      <ul class="people">${members?.map((one) => html`<${Member} key=${`${one.status} ${one.user_id}`} member=${one} onRole=${(role) => invite(one.user_id, role)} onRemove=${() => setRemoved(one)} />`)}</ul></section>
     <${InviteForm} onInvite=${invite} />
     ${removed && html`<${RemoveDialog} member=${removed} onRemove=${() => remove(removed).then((done) => done || setRemoved(null))} onClose=${() => setRemoved(null)} />`}
   </div>`;
