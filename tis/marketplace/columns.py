@@ -72,14 +72,14 @@ class LocalDay(FunctionElement[date]):
     inherit_cache = True
     type = Date()
 
-    def __init__(self, column: ColumnElement[datetime] | InstrumentedAttribute[datetime], hours: int) -> None:
+    def __init__(self, column: ColumnElement[Any] | InstrumentedAttribute[Any], hours: int) -> None:
         super().__init__(column, literal_column(str(int(hours))))
 
 
 @compiles(LocalDay, "sqlite")
 def _day_on_sqlite(day: LocalDay, compiler: SQLCompiler, **options: Any) -> str:
     column, hours = (compiler.process(part, **options) for part in day.clauses)
-    return f"date({column}, '+{hours} hours')"
+    return f"date(substr({column}, 1, 19), '+{hours} hours')"  # it rounds parts of a second, up to the next day
 
 
 @compiles(LocalDay, "postgresql")

@@ -114,9 +114,9 @@ def test_best_goods_and_goods_that_will_soon_be_gone(internet: httpx2.Client, st
 def test_reviews_are_counted_and_those_that_wait_for_an_answer(internet: httpx2.Client, strict_shop: Shop) -> None:
     product = strict_shop.product()
     for ago, rating, said in ((1, 5, None), (2, 4, "Terima kasih"), (20, 1, None)):
+        author = strict_shop.user()
         with strict_shop.market.writing() as session:
-            row = Review(product_id=product, user_id=strict_shop.user(), rating=rating, created_at=noon(ago))
-            row.answer = said
+            row = Review(product_id=product, user_id=author, rating=rating, created_at=noon(ago), answer=said)
             session.add(row)
     assert numbers(internet, strict_shop)["reviews"] == {"number": 2, "mean_rating": 4.5, "unanswered": 2}
     empty = numbers(internet, Shop(strict_shop.market))
