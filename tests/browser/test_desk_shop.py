@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Visitor
+from tests.browser.desk_page import DeskPage
 from tests.browser.looks import DESKTOP, PHONE, PageLook, on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.browser.shop_page import ShopPage
@@ -82,40 +83,24 @@ def own_shop(server: Served, database_url: str) -> Iterator[ShopOfTest]:
         yield ShopOfTest(server.url, http, database_url, shop_id, product, owner["email"], headers)
 
 
-class DeskPage:
-    """The desk as somebody of the shop handles it."""
-
-    def __init__(self, page: Page, look: PageLook) -> None:
-        self.page, self.look, self.t = page, look, look.t
-        self.main = page.get_by_role("main")
-        self.dialog = page.get_by_role("dialog")
-
-    def sign_in(self, email: str) -> None:
-        self.main.get_by_role("button", name=self.t("account.login"), exact=True).click()
-        self.dialog.get_by_role("textbox", name=self.t("account.email"), exact=True).fill(email)
-        self.dialog.get_by_role("textbox", name=self.t("account.password"), exact=True).fill(_PASSWORD)
-        self.dialog.get_by_role("button", name=self.t("account.login.do"), exact=True).click()
-        expect(self.dialog).to_have_count(0)
+class ShopDesk(DeskPage):
+    """The parts beside the goods."""
 
     def show(self, part: str) -> None:
-        self.page.get_by_role("navigation", name=self.t("page.desk")).get_by_role(
-            "link", name=re.compile(f"^{re.escape(self.t(f'desk.{part}'))}")
-        ).click()
+        links = self.page.get_by_role("navigation", name=self.t("page.desk")).get_by_role("link")
+        links.filter(has_text=re.compile(f"^{re.escape(self.t(f'desk.{part}'))}")).click()
         expect(self.main.get_by_role("heading", level=1, name=self.t(f"desk.{part}"), exact=True)).to_be_visible()
 
     def tab(self, message: str) -> None:
         self.main.get_by_role("tab", name=self.t(message), exact=True).click()
 
-    def button(self, message: str, /, **values: object) -> Locator:
-        return self.page.get_by_role("button", name=self.t(message, **values), exact=True)
-
     def field(self, message: str, role: Any = "textbox") -> Locator:
         return self.page.get_by_role(role, name=self.t(message), exact=True)
 
 
-def open_desk(visitor: Visitor, shop: ShopOfTest, email: str | None = None, look: PageLook | None = None) -> DeskPage:
-    desk = DeskPage(visitor.open(f"{shop.url}/desk", look), look or visitor.look)
-    desk.sign_in(email or shop.email)
+def open_desk(visitor: Visitor, shop: ShopOfTest, email: str | None = None, look: PageLook | None = None) -> ShopDesk:
+    desk = ShopDesk(visitor.open(f"{shop.url}/desk", look), look or visitor.look)
+    desk.sign_in(email or shop.email, _PASSWORD)
     return desk
 
 
@@ -320,7 +305,7 @@ def test_opening_hours_and_the_profile_are_changed(visitor: Visitor, own_shop: S
     assert shop["opening_hours"]["sunday"] == [["00:00", "24:00"]]
 
 
-def save(desk: DeskPage) -> None:
+def save(desk: ShopDesk) -> None:
     with desk.page.expect_response(lambda answer: answer.request.method == "PUT"):
         desk.button("save").click()
     expect(desk.page.get_by_role("alert")).to_have_count(0)

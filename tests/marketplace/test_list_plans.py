@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_args
 
 import httpx2
 import pytest
@@ -13,11 +13,18 @@ from tests.marketplace.test_policy import TABLE
 from tests.marketplace.world import World, new_world
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.products.shop_goods import GoodsOrder
 
 # The path of each list, with every filter. Their own plans: `tests/marketplace/search/test_plans.py`.
 LISTS = {
     "GET /api/suppliers": ["", "?city=jakarta", "?skip=1", "?category=fan", "?open_now=1"],
     "GET /api/suppliers/{supplier_id}/members": [""],
+    "GET /api/suppliers/{supplier_id}/products": [
+        "",
+        "?q=kipas&category=fan&condition=new&is_available=1&max_stock=9",
+        *(f"?sort={order}" for order in get_args(GoodsOrder)),
+    ],
+    "GET /api/suppliers/{supplier_id}/products/imports": [""],
     "GET /api/suppliers/{supplier_id}/products/deleted": ["", "?before=9"],
     "GET /api/suppliers/{supplier_id}/products/export": [""],
     "GET /api/suppliers/{supplier_id}/export": [""],
@@ -123,6 +130,7 @@ def full_reads(market: Market, statement: str, parameters: Any) -> list[str]:
         return []  # a user works for few suppliers, and a supplier has few members
     may_sort = any(f"FROM {table}" in statement for table in (*_FEW_OF_AN_ACCOUNT, *_EXPORTED))
     may_sort = may_sort or "GROUP BY" in statement  # sums of a period, by day or by product
+    may_sort = may_sort or any(f"ORDER BY products.{column}" in statement for column in _ORDERS_OF_A_SHOP)
     with market.reading() as session:
         connection = session.connection()
         if market.database.dialect == "sqlite":
@@ -147,6 +155,8 @@ def _is_count(step: str) -> bool:
 _LEDGERS = ("stock_movements", "price_history", "stock_reservations", "reviews", "products")
 _FEW_OF_AN_ACCOUNT = ("supplier_invitations", "refresh_tokens", "shop_tokens")
 _EXPORTED = ("product_pictures JOIN products",)  # all of a shop, once
+# Members sort the goods of their own shop as they like: these are read by its index, then sorted.
+_ORDERS_OF_A_SHOP = ("updated_at", "name", "price", "on_hand")
 _OF_ACCOUNTS = ("idempotency_keys", "one_time_links", "consents", *_FEW_OF_AN_ACCOUNT)
 _SCANS = {f"SCAN {table}" for table in (*_LEDGERS, *_OF_ACCOUNTS, "product_search")}
 

@@ -127,11 +127,16 @@ TABLE = {
     "PUT /api/products/{product_id}/pictures/{picture_id}": RoutePolicy(MEMBERS, json={"alt": "Kipas putih"}),
     "DELETE /api/products/{product_id}/pictures/{picture_id}": RoutePolicy(MEMBERS),
     "GET /api/pictures/{picture_id}/{size}.webp": RoutePolicy(EVERYBODY),
+    "GET /api/suppliers/{supplier_id}/products": RoutePolicy(MEMBERS),
+    "POST /api/suppliers/{supplier_id}/products/bulk": RoutePolicy(
+        MEMBERS, json={"products": [{"id": "{product_id}", "price": 3000}]}
+    ),
     "GET /api/suppliers/{supplier_id}/products/export": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/products/deleted": RoutePolicy(MEMBERS),
     "POST /api/suppliers/{supplier_id}/products/import": RoutePolicy(
         MEMBERS, content="sku,name,price,stock_quantity,category\nA-1,Kipas,1000,1,fan\n"
     ),
+    "GET /api/suppliers/{supplier_id}/products/imports": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}": RoutePolicy(MEMBERS),
     # What is said of them: nobody praises their own
     "GET /api/products/{product_id}/reviews": RoutePolicy(EVERYBODY),

@@ -88,8 +88,8 @@ def end_row_of_import(session: Session, job: SheetImport, problems: Sequence[tup
 def num_fetches(session: Session, import_ids: Collection[str]) -> dict[str, int]:
     """The rows of each import whose pictures are still to be fetched; without those that wait for none."""
     waiting = select(PictureFetch.import_id, func.count()).where(PictureFetch.import_id.in_(import_ids))
-    rows = session.execute(waiting.group_by(PictureFetch.import_id)).tuples()
-    return dict(list(rows))
+    rows = session.execute(waiting.group_by(PictureFetch.import_id))
+    return {import_id: int(number) for import_id, number in rows}
 
 
 def list_imports(session: Session, principal: Principal, supplier_id: int) -> Sequence[SheetImport]:
