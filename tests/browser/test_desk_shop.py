@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage

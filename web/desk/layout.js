@@ -42,6 +42,8 @@ const VIEWS = {
 export function DeskPage() {
   useEffect(() => { document.title = t("page.desk"); }, []);
   const shopId = ownShop.value?.id;
+  // On a phone the parts stand in a row that is longer than the screen.
+  useEffect(() => { document.querySelector(".desk-part[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [part.value, shopId]);
   useEffect(() => (shopId ? followHolds(shopId) : undefined), [shopId]);
   const end = html`<${ShopChoice} /><${AccountMenu} />`;
   return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="desk" end=${end} />

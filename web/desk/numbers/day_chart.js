@@ -66,7 +66,7 @@ function makePlot(UPlot, box, { labels, formatTick, onPoint }) {
     scales: { x: { time: false, range: () => [-0.6, labels.length - 0.4] }, y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.08)] } },
     axes: [
       { ...axis, grid: { show: false }, size: 26, space: 56, incrs: [1, 2, 7, 14, 28], values: (_, ticks) => ticks.map((at) => labels[at] ?? "") },
-      { ...axis, grid: { stroke: colour("--line"), width: 1 }, size: 64, space: 40, incrs: [1, 2, 5, 10, 20, 50].flatMap((step) => [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((power) => step * 10 ** power)).sort((one, other) => one - other), values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : formatTick(tick))) },
+      { ...axis, grid: { stroke: colour("--line"), width: 1 }, size: 64, space: 30, incrs: [1, 2, 5, 10, 20, 50].flatMap((step) => [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((power) => step * 10 ** power)).sort((one, other) => one - other), values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : formatTick(tick))) },
     ],
     series: [{}, { stroke: colour("--series-1"), fill: colour("--series-1"), width: 0, points: { show: false }, paths: UPlot.paths.bars({ size: [0.62, 44], radius: 0.18 }) }],
     hooks: { setCursor: [(self) => onPoint(self.cursor.idx ?? null)] },
