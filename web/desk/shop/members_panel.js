@@ -42,7 +42,7 @@ export function MembersPanel({ shop }) {
     if (isMe(member)) await learnShops();
     else setMembers(await marketJson(path));
   }, t(member.status === "invited" ? "members.withdrawn" : "members.removed"));
-  return html`<div class="stack">${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
+  return html`<div class="stack own-panel">${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     <section class="card"><header role="presentation"><${Icon} name="users" /><h2>${t("members")}</h2></header>
       ${!members && !error && html`<p class="soft" role="status">${t("desk.loading")}</p>`}
       ${members && !members.length && html`<p class="soft">${t("members.none")}</p>`}
@@ -57,7 +57,7 @@ const nameOf = (member) => member.name ?? t("members.number", { number: member.u
 
 function Member({ member, onRole, onRemove }) {
   const isInvited = member.status === "invited";
-  return html`<li class="person"><span class="grow"><strong>${nameOf(member)}</strong>${isMe(member) && html` <span class="faint">(${t("members.you")})</span>`}<br />
+  return html`<li class="person"><span class="grow"><span><strong>${nameOf(member)}</strong>${isMe(member) && html` <span class="faint">(${t("members.you")})</span>`}</span>
       <span class="faint"><small>${isInvited ? t("members.until", { day: formatDay(new Date(member.expires_at)) }) : t("members.since", { day: formatDay(new Date(member.created_at)) })}</small></span></span>
     ${isInvited ? html`<${Badge} kind="warn" icon="mail">${t("members.invited", { role: t(`members.role.${member.role}`) })}<//>`
       : html`<select class="select person-role" aria-label=${t("members.role.of", { name: nameOf(member) })} value=${member.role} onChange=${(event) => { onRole(event.target.value); event.target.value = member.role; }}>${ROLES.map((role) => html`<option value=${role} selected=${role === member.role}>${t(`members.role.${role}`)}</option>`)}</select>`}

@@ -34,7 +34,7 @@ export function TokensPanel({ shop }) {
       setError(messageOf(fault));
     }
   };
-  return html`<section class="card"><header role="presentation"><${Icon} name="key-round" /><h2 class="grow">${t("tokens")}</h2>${found && html`<${Button} icon="plus" small onClick=${() => setDialog({ kind: "new" })}>${t("tokens.new")}<//>`}</header>
+  return html`<section class="card own-panel"><header role="presentation"><${Icon} name="key-round" /><h2 class="grow">${t("tokens")}</h2>${found && html`<${Button} icon="plus" small onClick=${() => setDialog({ kind: "new" })}>${t("tokens.new")}<//>`}</header>
     <p class="soft">${t("tokens.about")}</p>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${!found && !error && html`<p class="soft" role="status">${t("desk.loading")}</p>`}
@@ -48,7 +48,7 @@ export function TokensPanel({ shop }) {
 function Token({ token, onRevoke }) {
   const isOver = Date.parse(token.expires_at) <= Date.now();
   const used = token.last_used_at && new Date(token.last_used_at);
-  return html`<li class="person"><span class="grow"><strong>${token.name}</strong> <span class="row-wrap token-scopes">${token.scopes.map((scope) => html`<${Badge} key=${scope}>${t(`tokens.scope.${scope}`)}<//>`)}${isOver && html`<${Badge} kind="bad">${t("tokens.expired")}<//>`}</span>
+  return html`<li class="person"><span class="grow"><span class="token-name"><strong>${token.name}</strong>${token.scopes.map((scope) => html`<${Badge} key=${scope}>${t(`tokens.scope.${scope}`)}<//>`)}${isOver && html`<${Badge} kind="bad">${t("tokens.expired")}<//>`}</span>
       <span class="faint"><small>${t(isOver ? "tokens.until.past" : "tokens.until", { day: formatDay(new Date(token.expires_at)) })} · ${used ? t("tokens.used", { day: formatDay(used), time: formatTime(used) }) : t("tokens.used.never")}</small></span></span>
     <${Button} small kind="quiet" icon="trash-2" label=${t("tokens.revoke.of", { name: token.name })} onClick=${onRevoke} /></li>`;
 }
