@@ -25,6 +25,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     ),
     "the description of errors stands with the handlers that make them": ("http.described_errors.describe_errors",),
     "a room alone reads and writes its rows; another room asks it": (
+        "marketplace.auth.shop_tokens.list_shop_tokens",
+        "marketplace.auth.shop_tokens.new_shop_token",
+        "marketplace.auth.shop_tokens.revoke_shop_token",
         "marketplace.auth.tokens.has_session",
         "marketplace.pictures.service.erase_pictures",
         "marketplace.pictures.service.exported_pictures",

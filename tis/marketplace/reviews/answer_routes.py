@@ -18,7 +18,7 @@ from tis.marketplace.reviews.schemas import (
     ANSWER_GIVEN,
     FLAGGED_ANSWERS_LISTED,
     SHOP_REVIEWS_LISTED,
-    AnswerForm,
+    ReviewAnswerForm,
     FlaggedAnswerView,
     ReviewView,
     ShopReviewView,
@@ -46,7 +46,7 @@ def list_for_shop(
 
 
 @router.put("/reviews/{review_id}/answer", responses=ANSWER_GIVEN, dependencies=[limited("reviews")])
-def answer(review_id: Id, form: AnswerForm, context: ContextDep) -> ReviewView:
+def answer(review_id: Id, form: ReviewAnswerForm, context: ContextDep) -> ReviewView:
     """Answer a review of the shop's product, or change the answer, for members of the shop. Everybody reads it."""
     with context.writing() as (session, principal):
         return review_view(*answers.set_answer(session, principal, review_id, form.body))

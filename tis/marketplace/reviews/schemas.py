@@ -61,7 +61,7 @@ class Moderation(StrictBody):
     status: ReviewStatus
 
 
-class AnswerForm(StrictBody):
+class ReviewAnswerForm(StrictBody):
     model_config = schema_example({"body": "Terima kasih, selamat memakai!"})
 
     body: AnswerText

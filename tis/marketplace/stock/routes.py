@@ -27,7 +27,7 @@ from tis.marketplace.stock.schemas import (
     RESERVATIONS_RESPONSES,
     SHOP_RESERVATIONS_RESPONSES,
     MovementKind,
-    Refusal,
+    ReservationRefusal,
     ReservationRequest,
     ReservationStatus,
     ReservationView,
@@ -104,7 +104,7 @@ def accept(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
 
 
 @router.post("/reservations/{reservation_id}/refuse", responses=REFUSE_RESPONSES)
-def refuse(reservation_id: UUID, context: ContextDep, body: Refusal | None = None) -> ShopReservationView:
+def refuse(reservation_id: UUID, context: ContextDep, body: ReservationRefusal | None = None) -> ShopReservationView:
     """Refuse a reservation, for the shop: its units are available again. Idempotent; 409 after the sale."""
     reason = body.reason if body else None
     with context.writing() as (session, principal):

@@ -52,7 +52,7 @@ class ShopReservationView(ReservationView):
     buyer: BuyerView | None  # null: reserved without a token, in open mode
 
 
-class Refusal(StrictBody):
+class ReservationRefusal(StrictBody):
     model_config = schema_example({"reason": "The last one was damaged."})
 
     reason: Reason | None = Field(None, description="the buyer reads it")
