@@ -1,7 +1,7 @@
 /** One hold: what, how many, who, how long still, and what the shop may do about it. */
 
 import { addressOf } from "../../app/addresses.js";
-import { html, useState } from "../../app/view.js";
+import { html, useEffect, useRef, useState } from "../../app/view.js";
 import { counted, formatDay, formatRupiah, formatTime, t } from "../../app/words.js";
 import { Badge, Button, Icon, Note, toast } from "../../design/components.js";
 import { now } from "../../design/shell.js";
@@ -12,7 +12,16 @@ const KINDS = { waiting: "warn", accepted: "info", committed: "good", refused: "
 const ICONS = { waiting: "bell", accepted: "check", committed: "shopping-bag", refused: "x", released: "undo-2", expired: "clock" };
 const SOON_SECONDS = 120;
 
+/** The hold that was acted upon: its card moves, and takes the focus along. */
+let acted = null;
+
 export function HoldCard({ hold, onRefuse }) {
+  const ref = useRef(null);
+  useEffect(() => {
+    if (acted !== hold.id) return;
+    acted = null;
+    ref.current.focus();
+  }, []);
   const [error, setError] = useState("");
   const [isBusy, setBusy] = useState(false);
   const seconds = Math.max(0, Math.floor((Date.parse(hold.expires_at) - now.value) / 1000));
@@ -21,15 +30,18 @@ export function HoldCard({ hold, onRefuse }) {
   const attempt = (work, said) => async () => {
     setBusy(true);
     setError("");
+    acted = hold.id;
     try {
-      await work(hold);
+      const { status } = await work(hold);
+      if (status !== "held") document.getElementById("content").focus({ preventScroll: true });
       toast(t(said));
     } catch (fault) {
+      acted = null;
       setError(messageOf(fault));
     }
     setBusy(false);
   };
-  return html`<article class="card hold-card ${state}" aria-label=${hold.product_name}>
+  return html`<article class="card hold-card ${state}" ref=${ref} tabindex="-1" aria-label=${hold.product_name}>
     <header role="presentation"><h3 class="grow"><a href=${`${addressOf("shop")}#/p/${hold.product_id}`}>${hold.product_name}</a></h3><${Badge} kind=${KINDS[state]} icon=${ICONS[state]}>${t(`holds.state.${state}`)}<//></header>
     <dl class="hold-facts">
       <div><dt>${t("holds.quantity")}</dt><dd class="numbers"><strong>${counted("holds.units", hold.quantity)}</strong> <span class="soft">× ${formatRupiah(hold.unit_price)}</span></dd></div>

@@ -84,7 +84,9 @@ export const refuse = (hold, reason) => act(hold, "refuse", reason ? { reason } 
 async function act(hold, what, json) {
   try {
     const changed = await marketJson(`api/reservations/${hold.id}/${what}`, { method: "POST", json });
-    open.value = open.value?.map((one) => (one.id === hold.id ? { ...one, ...changed } : one)).filter(isHeld);
+    const taken = (holds) => holds.map((one) => (one.id === hold.id ? { ...one, ...changed } : one));
+    open.value = open.value && taken(open.value).filter(isHeld);
+    past.value = past.value && { ...past.value, items: taken(past.value.items) };
     return changed;
   } finally {
     readOpen();

@@ -16,7 +16,7 @@ export function HoldsPart() {
   const tabs = ["open", "sold", "all"].map((id) => ({ id, label: t(`holds.tab.${id}`) }));
   return html`<h1>${t("desk.holds")}</h1>
     <${Tabs} label=${t("desk.holds")} tabs=${tabs} selected=${tab} onSelect=${setTab} />
-    ${fault.value && html`<${Note} kind="bad" role="alert"><div class="row-wrap"><span class="grow">${messageOf(fault.value)}</span><${Button} small icon="refresh-cw" onClick=${readOpen}>${t("desk.again")}<//></div><//>`}
+    ${fault.value && html`<${Note} kind="bad" role="alert"><div class="row-wrap"><span class="grow">${messageOf(fault.value)}</span><${Button} small icon="refresh-cw" onClick=${() => (tab === "open" ? readOpen() : readPast(STATUS[tab]))}>${t("desk.again")}<//></div><//>`}
     <div class="stack" role="tabpanel" id="panel-${tab}" aria-label=${t(`holds.tab.${tab}`)}>${tab === "open" ? html`<${OpenHolds} onRefuse=${setRefused} />` : html`<${PastHolds} status=${STATUS[tab]} key=${tab} onRefuse=${setRefused} />`}</div>
     ${refused && html`<${RefuseDialog} hold=${refused} onClose=${() => setRefused(null)} />`}`;
 }

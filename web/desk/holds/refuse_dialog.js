@@ -21,6 +21,7 @@ export function RefuseDialog({ hold, onClose }) {
       await refuse(hold, reason.trim());
       toast(t("holds.refused.done"));
       onClose();
+      setTimeout(() => document.getElementById("content").focus({ preventScroll: true })); // the button that opened this is gone
     } catch (fault) {
       setError(messageOf(fault));
       setBusy(false);
