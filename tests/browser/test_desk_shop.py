@@ -130,6 +130,7 @@ def test_a_hold_is_answered_on_the_desk_and_the_buyers_page_says_so(visitor: Vis
     card.get_by_role("button", name=t("holds.accept"), exact=True).click()
     expect(card.get_by_role("link", name=re.compile("@example.com"))).to_be_visible()
     expect(card).to_contain_text("Dewi Specimen")
+    expect(card).to_be_focused()
     require_accessible(page)
     visitor.picture(page, "desk-holds-accepted")
     price = "Rp 300,000" if buyer_look.language == "en" else "Rp 300.000"
