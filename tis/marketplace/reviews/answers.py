@@ -90,11 +90,11 @@ def clear_answer_flag(session: Session, principal: Principal, review_id: int) ->
 
 
 def exported_answers(session: Session, condition: ColumnElement[bool]) -> list[dict[str, Any]]:
-    """Newest review first, at most 50,000; without the reviews, which are the words of others."""
+    """In the order of the reviews, at most 50,000; without the reviews, which are the words of others."""
     columns = Review.id.label("review_id"), Review.product_id, Review.answer, Review.answered_at
     rows = select(*columns, Review.answer_changed_at, Review.answered_by)
-    rows = rows.where(condition, Review.answer.is_not(None)).order_by(Review.id.desc()).limit(MAX_EXPORTED_ROWS)
-    return [dict(row) for row in session.execute(rows).mappings()]
+    found = session.execute(rows.where(condition, Review.answer.is_not(None)).limit(MAX_EXPORTED_ROWS))
+    return sorted(map(dict, found.mappings()), key=lambda row: row["review_id"])
 
 
 def _lock_for_shop(session: Session, principal: Principal, review_id: int) -> Review:
