@@ -42,6 +42,7 @@ CORE_ON_MARIADB = {
         "products.test_products",
         "stock.test_concurrent_buyers",
         "stock.test_reservations",
+        "suppliers.test_numbers",
         "taxonomy.test_shipped_words",
     )
 }

@@ -35,7 +35,15 @@ LISTS = {
         "?status=expired",
         "?status=refused&before={reservation_id}",
     ],
-    "GET /api/suppliers/{supplier_id}/stock-movements": ["", "?before=9", "?product_id={product_id}&before=9"],
+    "GET /api/suppliers/{supplier_id}/stock-movements": [
+        "",
+        "?before=9",
+        "?product_id={product_id}&before=9",
+        "?kind=sold&before=9",
+    ],
+    "GET /api/suppliers/{supplier_id}/numbers": ["", "?weeks=12"],
+    "GET /api/suppliers/{supplier_id}/reviews": ["", "?before=9", "?unanswered=1&before=9"],
+    "GET /api/suppliers/{supplier_id}/tokens": [""],
     "GET /api/users": ["", "?skip=1"],
     "GET /api/users/me/export": [""],
     "GET /api/users/me/invitations": [""],
@@ -49,6 +57,7 @@ LISTS = {
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
     "GET /api/audit": ["", "?entity=product", "?entity=product&entity_id=1&before=9", "?entity_id=1", "?actor=user:1"],
     "GET /api/admin/flagged-products": ["", "?before=9"],
+    "GET /api/admin/flagged-answers": ["", "?before=9"],
     "GET /api/categories": [""],
     "GET /api/synonyms": [""],
 }
@@ -79,6 +88,7 @@ CALLERS = {
     "GET /api/users/me/invitations": "other user",
     "GET /api/suppliers/{supplier_id}/export": "supplier",
     "GET /api/suppliers/{supplier_id}/sessions": "owner",
+    "GET /api/suppliers/{supplier_id}/tokens": "owner",
 }
 
 
@@ -119,6 +129,7 @@ def full_reads(market: Market, statement: str, parameters: Any) -> list[str]:
     if "FROM supplier_members" in statement:
         return []  # a user works for few suppliers, and a supplier has few members
     may_sort = any(f"FROM {table}" in statement for table in (*_FEW_OF_AN_ACCOUNT, *_EXPORTED))
+    may_sort = may_sort or "GROUP BY" in statement  # sums of a period, by day or by product
     may_sort = may_sort or any(f"ORDER BY products.{column}" in statement for column in _ORDERS_OF_A_SHOP)
     with market.reading() as session:
         connection = session.connection()
@@ -142,7 +153,7 @@ def _is_count(step: str) -> bool:
 
 # SQLite scans these in the order of their ids for lists of all rows, and stops when the page is full.
 _LEDGERS = ("stock_movements", "price_history", "stock_reservations", "reviews", "products")
-_FEW_OF_AN_ACCOUNT = ("supplier_invitations", "refresh_tokens")
+_FEW_OF_AN_ACCOUNT = ("supplier_invitations", "refresh_tokens", "shop_tokens")
 _EXPORTED = ("product_pictures JOIN products",)  # all of a shop, once
 # Members sort the goods of their own shop as they like: these are read by its index, then sorted.
 _ORDERS_OF_A_SHOP = ("updated_at", "name", "price", "on_hand")

@@ -95,6 +95,13 @@ TABLE = {
     "DELETE /api/suppliers/{supplier_id}/sessions/{session_id}": same_in_open_mode(
         OWNERS - ADMIN, names={"session_id": "shop_session_id"}
     ),
+    # Nor does it give tokens, which would outlive it.
+    "GET /api/suppliers/{supplier_id}/tokens": same_in_open_mode(OWNERS - ADMIN),
+    "POST /api/suppliers/{supplier_id}/tokens": same_in_open_mode(
+        OWNERS - ADMIN, json={"name": "Till", "scopes": ["read"]}
+    ),
+    "DELETE /api/suppliers/{supplier_id}/tokens/{token_id}": same_in_open_mode(OWNERS - ADMIN),
+    "GET /api/suppliers/{supplier_id}/numbers": RoutePolicy(MEMBERS),
     "PUT /api/suppliers/{supplier_id}/status": same_in_open_mode(ADMIN, json={"status": "suspended"}),
     "GET /api/suppliers/{supplier_id}/members": RoutePolicy(OWNERS),
     "POST /api/suppliers/{supplier_id}/members": RoutePolicy(OWNERS, json={"user_id": "{user_id}", "role": "owner"}),
@@ -136,6 +143,9 @@ TABLE = {
     "POST /api/products/{product_id}/reviews": same_in_open_mode(USERS - {"editor", "owner"}, json={"rating": 5}),
     "PUT /api/reviews/{review_id}": same_in_open_mode(AUTHOR, json={"rating": 1}),
     "DELETE /api/reviews/{review_id}": same_in_open_mode(AUTHOR),
+    "GET /api/suppliers/{supplier_id}/reviews": RoutePolicy(EVERYBODY),
+    "PUT /api/reviews/{review_id}/answer": RoutePolicy(MEMBERS, json={"body": "Terima kasih"}),
+    "DELETE /api/reviews/{review_id}/answer": RoutePolicy(MEMBERS),
     "PUT /api/reviews/{review_id}/status": same_in_open_mode(ADMIN, json={"status": "hidden"}),
     # Words
     "GET /api/categories": RoutePolicy(EVERYBODY),
@@ -159,6 +169,7 @@ TABLE = {
     "POST /api/reservations/{reservation_id}/release": RoutePolicy(HOLDERS | MEMBERS),
     "GET /api/suppliers/{supplier_id}/reservations": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/stock-movements": RoutePolicy(MEMBERS),
+    "POST /api/products/{product_id}/stock-corrections": RoutePolicy(MEMBERS, json={"delta": 1, "reason": "Found"}),
     # The assistant: for the user alone, in open mode, too. Without a token a request may name one there (`user_id`).
     "POST /api/chat/search": same_in_open_mode(HOLDERS, json={"query": "kipas"}),  # who has AI access
     "GET /api/chat/stream/{session_id}": same_in_open_mode(frozenset()),  # nothing is recorded of this conversation
@@ -174,6 +185,8 @@ TABLE = {
     "GET /api/audit": same_in_open_mode(ADMIN),
     "GET /api/admin/flagged-products": same_in_open_mode(ADMIN),
     "DELETE /api/admin/flagged-products/{product_id}": same_in_open_mode(ADMIN),
+    "GET /api/admin/flagged-answers": same_in_open_mode(ADMIN),
+    "DELETE /api/admin/flagged-answers/{review_id}": same_in_open_mode(ADMIN),
 }
 
 

@@ -26,6 +26,7 @@ from tis.marketplace.tables import (
     Reservation,
     Review,
     SheetImport,
+    ShopToken,
     Supplier,
     SupplierInvitation,
     SupplierMember,
@@ -108,13 +109,22 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
     session.add(Category(slug=f"kind-{number}", name_id="Kipas", name_en="Fan"))
     session.flush()
     product_id, other_id = (product.id for product in goods)
-    review = Review(product_id=other_id, user_id=user_id, rating=5)
+    review = Review(product_id=other_id, user_id=user_id, rating=5, answer="Terima kasih!", answered_at=now())
+    till = ShopToken(
+        supplier_id=supplier_id,
+        digest=uuid4().hex,
+        name="Till",
+        scopes="read",
+        created_by=f"supplier:{supplier_id}",
+        expires_at=now() + timedelta(days=1),
+    )
     reservation_id, import_id = str(uuid4()), str(uuid4())
     conversation = Conversation(user_id=user_id, session_id=f"chat_{uuid4().hex}", title="Kipas murah")
     later = now() + timedelta(minutes=15)
     session.add_all(
         [
             review,
+            till,
             conversation,
             UserPreferences(user_id=user_id, brands=["maspion"]),
             Synonym(term=f"word{number}", means="kipas"),
@@ -132,6 +142,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "product_id": str(product_id),
         "other_product_id": str(other_id),
         "review_id": str(review.id),
+        "token_id": str(till.id),
         "reservation_id": reservation_id,
         "import_id": import_id,
         "chat_session_id": conversation.session_id,

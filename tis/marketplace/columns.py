@@ -1,12 +1,15 @@
 """Column types and expressions that behave the same on every database."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Double, Integer, String
+from sqlalchemy import JSON, BigInteger, Date, DateTime, Dialect, Double, Integer, String, literal_column
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import ColumnElement
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 # SQLite autoincrements only columns of the type INTEGER.
@@ -61,6 +64,35 @@ def _rounded(place: PublicPlace, compiler: object, **options: object) -> str:
 @compiles(PublicPlace, "postgresql")
 def _rounded_on_postgresql(place: PublicPlace, compiler: object, **options: object) -> str:
     return f"round({place.column}::numeric, {_DIGITS})::double precision"
+
+
+class LocalDay(FunctionElement[date]):
+    """The day of a `UTCDateTime` column in a zone without summer time, `hours` ahead of UTC."""
+
+    inherit_cache = True
+    type = Date()
+
+    def __init__(self, column: ColumnElement[Any] | InstrumentedAttribute[Any], hours: int) -> None:
+        super().__init__(column, literal_column(str(int(hours))))
+
+
+@compiles(LocalDay, "sqlite")
+def _day_on_sqlite(day: LocalDay, compiler: SQLCompiler, **options: Any) -> str:
+    column, hours = (compiler.process(part, **options) for part in day.clauses)
+    return f"date(substr({column}, 1, 19), '+{hours} hours')"  # it rounds parts of a second, up to the next day
+
+
+@compiles(LocalDay, "postgresql")
+def _day_on_postgresql(day: LocalDay, compiler: SQLCompiler, **options: Any) -> str:
+    column, hours = (compiler.process(part, **options) for part in day.clauses)
+    return f"(({column} AT TIME ZONE 'UTC') + interval '{hours} hours')::date"
+
+
+@compiles(LocalDay, "mysql")
+@compiles(LocalDay, "mariadb")
+def _day_on_mariadb(day: LocalDay, compiler: SQLCompiler, **options: Any) -> str:
+    column, hours = (compiler.process(part, **options) for part in day.clauses)
+    return f"date(date_add(cast(substr({column}, 1, 19) AS datetime), interval {hours} hour))"
 
 
 def now() -> datetime:

@@ -19,7 +19,7 @@ from tis.marketplace.kit.signing import Signer
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import MailQueue
 from tis.marketplace.picture_files.picture_desk import PictureDesk
-from tis.marketplace.policy import HOW_TO_SIGN_IN
+from tis.marketplace.policy import HOW_TO_SIGN_IN, SCOPE_OF_ROUTE, TokenScope
 from tis.marketplace.search.meaning.meaning_search import MeaningSearch
 from tis.marketplace.search.product_search import ProductSearch
 
@@ -79,7 +79,8 @@ class MarketServices(Protocol):
     def account_named_by(self, token: str | None) -> str | None: ...
     def reading(self) -> AbstractContextManager[Session]: ...
     def writing(self) -> AbstractContextManager[Session]: ...
-    def authenticate(self, session: Session, token: str | None) -> Principal: ...
+    def authenticate(self, session: Session, token: str | None, scope: TokenScope | None = None) -> Principal: ...
+    def note_token_use(self, token: str | None) -> None: ...
     def wake_importer(self) -> None: ...
     def wake_alt_texts(self) -> None: ...
 
@@ -91,16 +92,19 @@ class RequestContext:
     market: MarketServices
     token: str | None
     agent: str | None = None  # the program that calls, as it names itself
+    scope: TokenScope | None = None  # what this route asks of a token of a shop; None refuses them
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Session, Principal]]:
+        self.market.note_token_use(self.token)
         with self._with_sign_in_hint(), self.market.reading() as session:
-            yield session, self.market.authenticate(session, self.token)
+            yield session, self.market.authenticate(session, self.token, self.scope)
 
     @contextmanager
     def writing(self) -> Iterator[tuple[Session, Principal]]:
+        self.market.note_token_use(self.token)
         with self._with_sign_in_hint(), self.market.writing() as session:
-            yield session, self.market.authenticate(session, self.token)
+            yield session, self.market.authenticate(session, self.token, self.scope)
 
     @contextmanager
     def _with_sign_in_hint(self) -> Iterator[None]:
@@ -124,7 +128,8 @@ async def _request_context(request: Request, _: Annotated[object, Depends(_docs_
     market = cast(MarketServices, request.app.state.marketplace.market)
     if market.rules.is_open:
         require_this_computer(request, market.rules.origins)
-    return RequestContext(market, bearer_token(request), _agent(request))
+    scope = SCOPE_OF_ROUTE.get(f"{request.method} {request.scope['route'].path}")
+    return RequestContext(market, bearer_token(request), _agent(request), scope)
 
 
 def bearer_token(request: Request) -> str | None:

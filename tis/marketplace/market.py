@@ -21,6 +21,7 @@ from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, AssistantModel, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
+from tis.marketplace.auth.shop_tokens import delete_expired_tokens, is_shop_token, note_use, use_is_noted
 from tis.marketplace.auth.tokens import delete_expired_chains
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.cursor_key import CursorKey
@@ -36,6 +37,7 @@ from tis.marketplace.picture_files.picture_storage import MAX_REMOVED_AT_ONCE, P
 from tis.marketplace.pictures.alt_texts import AltTextModel, AltTextProposals
 from tis.marketplace.pictures.background_job import BackgroundJob
 from tis.marketplace.places.coding import PlaceCoder
+from tis.marketplace.policy import TokenScope
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.meaning.meaning_search import MeaningLimits, MeaningSearch
@@ -166,8 +168,19 @@ class Market:
             told = store_notices(session, is_open=self.rules.is_open)
         self.notices.wake(told)
 
-    def authenticate(self, session: Session, token: str | None) -> Principal:
-        return authenticate(session, self.signer, token, is_open=self.rules.is_open, request_id=current_request_id())
+    def authenticate(self, session: Session, token: str | None, scope: TokenScope | None = None) -> Principal:
+        request_id, is_open = current_request_id(), self.rules.is_open
+        return authenticate(session, self.signer, token, is_open=is_open, request_id=request_id, scope=scope)
+
+    def note_token_use(self, token: str | None) -> None:
+        """Before the request, so that nothing is done if this fails. Other tokens than those of programs need none."""
+        if token is None or not is_shop_token(token):
+            return
+        with self.reading() as session:
+            is_noted = use_is_noted(session, token)
+        if not is_noted:
+            with self.writing() as session:
+                note_use(session, token)
 
     def wake_importer(self) -> None:
         self._importer.wake()
@@ -214,6 +227,7 @@ class Market:
             delete_expired_chains(session)
         with self.writing() as session:
             delete_expired_links(session)
+            delete_expired_tokens(session)
         delete_old_rows(self.writing, self.rules.retention)
 
     def _do_hourly(self) -> None:

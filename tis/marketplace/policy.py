@@ -1,6 +1,7 @@
 """Authorization: what a principal may do and see. `tests/marketplace/test_policy.py` has the table of all routes."""
 
 from datetime import datetime
+from typing import Literal
 
 from tis.errors import Forbidden, NotFound, Unauthenticated
 from tis.marketplace.kit.principal import Principal
@@ -10,6 +11,43 @@ HOW_TO_SIGN_IN = (
     "`POST /api/auth/login` and every registration return an `access_token`: "
     "send it as `Authorization: Bearer <access_token>`."
 )
+TokenScope = Literal["read", "stock", "goods"]
+# What a program may call with a token of a shop, by the path below `/api`, and the scope that it needs there.
+# All other routes refuse it.
+SCOPE_OF_ROUTE: dict[str, TokenScope] = {
+    "GET /suppliers/{supplier_id}": "read",
+    "GET /suppliers/{supplier_id}/numbers": "read",
+    "GET /suppliers/{supplier_id}/reservations": "read",
+    "GET /suppliers/{supplier_id}/reviews": "read",
+    "GET /suppliers/{supplier_id}/stock-movements": "read",
+    "GET /suppliers/{supplier_id}/products": "read",
+    "GET /suppliers/{supplier_id}/products/deleted": "read",
+    "GET /suppliers/{supplier_id}/products/export": "read",
+    "GET /suppliers/{supplier_id}/products/imports": "read",
+    "GET /suppliers/{supplier_id}/products/imports/{import_id}": "read",
+    "GET /categories": "read",
+    "GET /products": "read",
+    "GET /products/{product_id}": "read",
+    "GET /products/{product_id}/pictures": "read",
+    "GET /products/{product_id}/price-history": "read",
+    "GET /products/{product_id}/reviews": "read",
+    "GET /reservations/{reservation_id}": "read",
+    "POST /products/{product_id}/stock-corrections": "stock",
+    "POST /reservations/{reservation_id}/accept": "stock",
+    "POST /reservations/{reservation_id}/commit": "stock",
+    "POST /reservations/{reservation_id}/refuse": "stock",
+    "POST /reservations/{reservation_id}/release": "stock",
+    "POST /suppliers/{supplier_id}/products": "goods",
+    "POST /suppliers/{supplier_id}/products/bulk": "goods",
+    "POST /suppliers/{supplier_id}/products/import": "goods",
+    "PUT /products/{product_id}": "goods",
+    "DELETE /products/{product_id}": "goods",
+    "POST /products/{product_id}/restore": "goods",
+    "POST /products/{product_id}/pictures": "goods",
+    "PUT /products/{product_id}/pictures": "goods",
+    "PUT /products/{product_id}/pictures/{picture_id}": "goods",
+    "DELETE /products/{product_id}/pictures/{picture_id}": "goods",
+}
 ROLE_REFUSED = "Only an admin gives roles, with `PUT /api/users/{user_id}/grants`: leave `role` out."
 
 
@@ -88,7 +126,9 @@ def require_seller(
 
 def sees_buyer(principal: Principal, accepted_at: datetime | None, status: str) -> bool:
     """For members of the shop: the full name, e-mail and phone of who reserved, once they accepted, and as long as
-    the units are held or sold."""
+    the units are held or sold. Not for their programs, which need it least and lose their tokens most."""
+    if principal.is_program:
+        return False
     is_accepted = accepted_at is not None and status in ("held", "committed")
     return principal.is_open or principal.is_admin or is_accepted
 

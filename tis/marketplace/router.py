@@ -12,11 +12,12 @@ from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
 from tis.marketplace.products import shop_routes
 from tis.marketplace.products import similar_routes as similar
+from tis.marketplace.reviews import answer_routes as answers
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.sheets import export_routes as product_export
 from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
-from tis.marketplace.suppliers import member_routes
+from tis.marketplace.suppliers import member_routes, token_routes
 from tis.marketplace.suppliers import routes as suppliers
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
@@ -32,11 +33,13 @@ for room in (
     shop_routes,
     pictures,
     reviews,
+    answers,
     stock,
     notices,
     taxonomy,
     suppliers,
     member_routes,
+    token_routes,
     users,
     conversation_routes,
     auth,

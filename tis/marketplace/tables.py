@@ -154,6 +154,22 @@ class SupplierInvitation(Table):
     __table_args__ = (CheckConstraint("role IN ('owner', 'editor')", name="role"),)
 
 
+class ShopToken(Table):
+    """A program of a shop (a till, a script) sends it. What it may call: `SCOPE_OF_ROUTE` in `policy.py`."""
+
+    __tablename__ = "shop_tokens"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    supplier_id: Mapped[int] = mapped_column(ForeignKey("suppliers.id", ondelete="CASCADE"), index=True)
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(String(100))
+    scopes: Mapped[str] = mapped_column(String(40))  # goods read stock
+    created_by: Mapped[str] = mapped_column(String(32), index=True)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    last_used_at: Mapped[datetime | None]
+
+
 class RefreshToken(Table):
     """A chain of these begins with a login. A token that is used twice was stolen and ends its chain."""
 
@@ -325,13 +341,17 @@ class StockMovement(Table):
     # The ledger of a supplier is read by this; a product never changes its supplier.
     supplier_id: Mapped[int] = mapped_column(BigId, default=_supplier_of_product)
     delta: Mapped[int]
-    kind: Mapped[str] = mapped_column(String(16))  # initial, set, sold, import; carried: the sum of deleted ones
+    # initial, set, sold, import, correction; carried: the sum of deleted ones
+    kind: Mapped[str] = mapped_column(String(16))
+    on_hand: Mapped[int | None]  # of the product after it; NULL in rows from before there was this column
+    reason: Mapped[str | None] = mapped_column(String(200))  # of a correction
     reservation_id: Mapped[str | None] = mapped_column(String(36))
     actor: Mapped[str | None] = mapped_column(String(32), index=True)
     at: Mapped[datetime] = mapped_column(default=now)
 
     __table_args__ = (
         Index("ix_stock_movements_supplier_id_id", "supplier_id", "id"),
+        Index("ix_stock_movements_supplier_id_kind_id", "supplier_id", "kind", "id"),
         Index("ix_stock_movements_product_id_id", "product_id", "id"),
         Index("ix_stock_movements_at", "at", **_where("kind <> 'carried'")),
     )
@@ -352,6 +372,7 @@ class Reservation(Table):
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(default=now)
     accepted_at: Mapped[datetime | None]  # by the shop, which learns then how to reach the buyer
+    refusal_reason: Mapped[str | None] = mapped_column(String(200))  # what the shop tells the buyer
     ended_at: Mapped[datetime | None] = mapped_column(index=True)
 
     __table_args__ = (
@@ -360,6 +381,7 @@ class Reservation(Table):
         Index("ix_stock_reservations_status_expires_at", "status", "expires_at"),
         Index("ix_stock_reservations_supplier_id_created_at", "supplier_id", "created_at", "id"),
         Index("ix_stock_reservations_supplier_id_status", "supplier_id", "status", "created_at", "id"),
+        Index("ix_stock_reservations_supplier_id_status_ended_at", "supplier_id", "status", "ended_at"),
         Index("ix_stock_reservations_actor_status", "actor", "status", "expires_at", "product_id", "quantity"),
         Index("ix_stock_reservations_actor_created_at_id", "actor", "created_at", "id"),
         Index("ix_stock_reservations_actor_status_created_at_id", "actor", "status", "created_at", "id"),
@@ -397,10 +419,14 @@ class Notice(Table):
 
 
 class Review(Table):
+    """Of a product; the shop may answer it."""
+
     __tablename__ = "reviews"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"))
+    # Of the product, which never changes its supplier: a shop lists its reviews by this.
+    supplier_id: Mapped[int] = mapped_column(BigId, default=_supplier_of_product, server_default=text("0"))
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     rating: Mapped[int]
     title: Mapped[str | None] = mapped_column(String(200))
@@ -409,12 +435,21 @@ class Review(Table):
     verified_purchase: Mapped[bool] = mapped_column(default=False)  # its author bought the product
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
+    answer: Mapped[str | None] = mapped_column(String(2000))  # of the shop
+    answered_at: Mapped[datetime | None]
+    answer_changed_at: Mapped[datetime | None]
+    answered_by: Mapped[str | None] = mapped_column(String(32), index=True)
+    answer_flagged_reason: Mapped[str | None] = mapped_column(String(100))  # as `flagged_reason` of a product
 
     __table_args__ = (
         UniqueConstraint("product_id", "user_id"),
         CheckConstraint("rating BETWEEN 1 AND 5", name="rating"),
         CheckConstraint("status IN ('published', 'hidden')", name="status"),
         Index("ix_reviews_product_id_status_id", "product_id", "status", "id"),
+        Index("ix_reviews_supplier_id_status_id", "supplier_id", "status", "id"),
+        Index("ix_reviews_unanswered", "supplier_id", "status", "id", **_where("answer IS NULL")),
+        Index("ix_reviews_supplier_id_created_at", "supplier_id", "created_at"),
+        Index("ix_reviews_answer_flagged", "id", **_where("answer_flagged_reason IS NOT NULL")),
     )
 
 

@@ -5,6 +5,11 @@ import { signal } from "../app/view.js";
 export const PARTS = [
   "goods",
   "sheets",
+  "holds",
+  "stock",
+  "reviews",
+  "numbers",
+  "shop",
 ];
 
 const partOf = (hash) => PARTS.find((part) => part === hash.replace(/^#\/?/, "").split(/[/?]/)[0]) ?? PARTS[0];

@@ -9,26 +9,47 @@ import { account, accountForm, isOpen, signOut } from "../market/account.js";
 import { tokens } from "../market/market_calls.js";
 import { part, PARTS } from "./address.js";
 import { GoodsPart } from "./goods/goods_part.js";
+import { followHolds, waiting } from "./holds/holds.js";
+import { HoldsPart } from "./holds/holds_part.js";
+import { NumbersPart } from "./numbers/numbers_part.js";
 import { chooseShop, learnShops, ownShop, shops, shopsFault } from "./own_shop/own_shop.js";
 import { RegisterShop } from "./own_shop/register_shop.js";
+import { ReviewsPart } from "./reviews/reviews_part.js";
 import { SheetsPart } from "./sheets/sheets_part.js";
+import { Invitations, OwnNumber } from "./shop/invitations.js";
+import { ShopPart } from "./shop/shop_part.js";
+import { StockPart } from "./stock/stock_part.js";
 
 const ICONS = {
   goods: "package",
   sheets: "file-spreadsheet",
+  holds: "bell",
+  stock: "history",
+  reviews: "star",
+  numbers: "chart-column",
+  shop: "store",
 };
 const VIEWS = {
   goods: GoodsPart,
   sheets: SheetsPart,
+  holds: HoldsPart,
+  stock: StockPart,
+  reviews: ReviewsPart,
+  numbers: NumbersPart,
+  shop: ShopPart,
 };
 
 export function DeskPage() {
   useEffect(() => { document.title = t("page.desk"); }, []);
+  const shopId = ownShop.value?.id;
+  // On a phone the parts stand in a row that is longer than the screen.
+  useEffect(() => { document.querySelector(".desk-part[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [part.value, shopId]);
+  useEffect(() => (shopId ? followHolds(shopId) : undefined), [shopId]);
   const end = html`<${ShopChoice} /><${AccountMenu} />`;
   return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="desk" end=${end} />
     <div class="desk-body">
-      ${ownShop.value && html`<nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span></a>`)}</nav>`}
-      <main id="content" class="desk" tabindex="-1"><${Content} /></main>
+      ${ownShop.value && html`<nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span>${name === "holds" && waiting.value.length > 0 && html`<span class="badge accent"><span aria-hidden="true">${waiting.value.length}</span><span class="visually-hidden">${t("desk.waiting", { number: waiting.value.length })}</span></span>`}</a>`)}</nav>`}
+      <main id="content" class="desk" tabindex="-1"><${Invitations} /><${Content} /></main>
     </div>
   </div>`;
 }
@@ -39,7 +60,7 @@ function Content() {
   if (shopsFault.value) return html`<h1>${t("page.desk")}</h1><${Note} kind="bad" role="alert"><div class="row-wrap"><span class="grow">${shopsFault.value.message}</span><${Button} small icon="refresh-cw" onClick=${learnShops}>${t("desk.again")}<//></div><//>`;
   if (shops.value === undefined) return html`<p class="soft" role="status">${t("desk.loading")}</p>`;
   const shop = ownShop.value;
-  if (!shop) return html`<${RegisterShop} />`;
+  if (!shop) return html`<${OwnNumber} /><${RegisterShop} />`;
   const View = VIEWS[part.value];
   return html`<${View} shop=${shop} key=${shop.id} />`;
 }

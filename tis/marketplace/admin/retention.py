@@ -103,6 +103,6 @@ def _carry_movements(session: Session, before: datetime) -> int:
         if older:
             session.execute(delete(StockMovement).where(StockMovement.id.in_(older)))
         total = sum(delta for _, delta in movements)
-        nameless = {"kind": _CARRIED, "delta": total, "actor": None, "reservation_id": None}
+        nameless = {"kind": _CARRIED, "delta": total, "actor": None, "reservation_id": None, "reason": None}
         session.execute(update(StockMovement).where(StockMovement.id == newest).values(**nameless))
     return len(rows)

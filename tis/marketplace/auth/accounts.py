@@ -26,7 +26,8 @@ from tis.observability.request_log import current_request_id
 
 SESSION_ENDED = "This token is no longer valid: its session ended, or its account did."
 # Of exports. Hashes and the normalized e-mail add nothing to the rest; digests and chains are parts of credentials.
-_EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest"}
+# Who of a shop answered a review is the shop's affair, a flag the admins'.
+_EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest", "answered_by", "answer_flagged_reason"}
 MAX_EXPORTED_ROWS = 50_000
 
 

@@ -13,6 +13,7 @@ from tis.marketplace.auth.accounts import SESSION_ENDED, account_by_email, accou
 from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed, is_outdated, matches
 from tis.marketplace.auth.schemas import AccountView, MembershipView, UserRegistration
+from tis.marketplace.auth.shop_tokens import is_shop_token, program_principal, program_still_there
 from tis.marketplace.auth.tokens import TokenPair, begin_chain, end_all_chains, is_chain_active
 from tis.marketplace.context import MarketServices
 from tis.marketplace.kit import audit
@@ -20,16 +21,29 @@ from tis.marketplace.kit.fields import email_key
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.policy import may_grant, require_account, require_no_role
+from tis.marketplace.policy import TokenScope, may_grant, require_account, require_no_role
 from tis.marketplace.tables import Supplier, SupplierMember, User
 
 AccountKind = Literal["user", "supplier"]
 
 
-def authenticate(session: Session, signer: Signer, token: str | None, *, is_open: bool, request_id: str) -> Principal:
-    """Reads the rights from the database, never from the token. A bad token is refused even where none is needed."""
+def authenticate(
+    session: Session,
+    signer: Signer,
+    token: str | None,
+    *,
+    is_open: bool,
+    request_id: str,
+    scope: TokenScope | None = None,
+) -> Principal:
+    """Reads the rights from the database, never from the token. A bad token is refused even where none is needed.
+
+    `scope`: what the token of a program needs; without one, such a token is refused.
+    """
     if token is None:
         return Principal(is_open=is_open, request_id=request_id)
+    if is_shop_token(token):
+        return program_principal(session, token, scope, request_id)
     claims = signer.read(token, "access")
     is_current = is_chain_active(session, claims.chain, claims.account)
     principal = _principal_of(session, claims.account, claims.chain) if is_current else None
@@ -42,6 +56,8 @@ def find_principal(session: Session, account: str | None, *, is_open: bool, requ
     """The rights of an account at this moment, for work that goes on after its request; None if it is gone."""
     if account is None:
         return Principal(is_open=is_open, request_id=request_id)
+    if account.startswith("token:"):
+        return program_still_there(session, account, "goods", request_id)
     principal = _principal_of(session, account, chain="")
     return principal and replace(principal, is_open=is_open, request_id=request_id, chain=None)
 

@@ -30,6 +30,7 @@ def _clean(value: str) -> str:
 MAX_ID = 2**63 - 1  # of a BIGINT column
 _MAX_EMAIL_CHARS = 320
 MAX_ALT_CHARS = 300
+MAX_STOCK = 1_000_000_000
 _PHONE_REGION = "ID"  # for numbers without a country code
 _HIDDEN = ("Cc", "Cf", "Cs", "Co")
 
@@ -123,9 +124,11 @@ Words = words_up_to(100)  # of a filter
 Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
 AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
+Reason = text_up_to(200)  # why a shop corrects its stock, or refuses a reservation
+AnswerText = text_up_to(2000)  # of a shop, to a review
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MAX_RUPIAH)]
-Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000_000)]
+Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_STOCK)]
 Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
 Longitude = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
 

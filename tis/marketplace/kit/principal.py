@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Principal:
-    """`account` is `user:7` or `supplier:3`; None without a token."""
+    """`account` is `user:7`, `supplier:3` or, of a program with a token of a shop, `token:5`; None without a token."""
 
     account: str | None = None
     user_id: int | None = None
@@ -14,6 +14,7 @@ class Principal:
     is_admin: bool = False
     # `MARKETPLACE_AUTH=open`: no token is needed, and every private field is visible.
     is_open: bool = False
+    is_program: bool = False
     request_id: str | None = None
     chain: str | None = None  # of refresh tokens, that the access token belongs to
 

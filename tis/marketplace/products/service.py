@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, joinedload, selectinload
 
 from tis.errors import BadRequest, Conflict, NotFound
 from tis.marketplace.columns import now
+from tis.marketplace.kit.fields import MAX_STOCK
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.policy import may_grant, require_supplier, sees_hidden_goods
@@ -80,6 +81,26 @@ def change_product(
     if changed.get("on_hand", product.on_hand) < product.reserved:
         raise Conflict(f"{product.reserved} units are reserved: stock_quantity cannot be {changed['on_hand']}.")
     _write(session, search, principal, ProductWrite("change", product, changed))
+    return product
+
+
+def correct_stock(
+    session: Session, search: ProductSearch, principal: Principal, product_id: int, delta: int, reason: str
+) -> Product:
+    """Adds `delta` to the stock on hand: unlike a change, two corrections at once both count."""
+    product = lock_product(session, principal, product_id)
+    if product.deleted_at is not None:
+        raise NotFound("Product not found")
+    on_hand = product.on_hand + delta
+    if on_hand < product.reserved:
+        left = product.on_hand - product.reserved
+        raise Conflict(
+            f"Only {left} of {product.on_hand} units are not reserved: this would take {-delta}.",
+            code="insufficient_stock",
+        )
+    if on_hand > MAX_STOCK:
+        raise Conflict(f"A product has at most {MAX_STOCK} units on hand.")
+    _write(session, search, principal, ProductWrite("change", product, {"on_hand": on_hand}, reason))
     return product
 
 

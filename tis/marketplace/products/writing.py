@@ -47,6 +47,7 @@ class ProductWrite:
     action: Action
     product: Product | Row[Any]
     values: dict[str, Any]
+    reason: str | None = None  # why the stock is corrected
 
     @property
     def supplier_id(self) -> int:
@@ -177,7 +178,9 @@ def _stock_movements(
                 "product_id": one.product_id,
                 "supplier_id": one.write.supplier_id,
                 "delta": delta,
-                "kind": kind,
+                "kind": "correction" if one.write.reason else kind,
+                "on_hand": one.write.values["on_hand"],
+                "reason": one.write.reason,
                 "actor": principal.account,
             }
 

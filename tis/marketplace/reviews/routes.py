@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.fields import Id, abbreviated_name
+from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import json_response
@@ -22,6 +22,7 @@ from tis.marketplace.reviews.schemas import (
     ReviewForm,
     ReviewStatus,
     ReviewView,
+    review_view,
 )
 from tis.marketplace.reviews.service import (
     ReviewAndAuthor,
@@ -31,7 +32,6 @@ from tis.marketplace.reviews.service import (
     list_reviews,
     set_status,
 )
-from tis.marketplace.tables import User
 
 router = APIRouter(tags=["reviews"], route_class=CheckedRoute)
 
@@ -89,10 +89,4 @@ def moderate(review_id: Id, form: Moderation, context: ContextDep) -> JSONRespon
 
 
 def _view(review_and_author: ReviewAndAuthor) -> ReviewView:
-    review, author = review_and_author
-    columns = {name: getattr(review, name) for name in ReviewView.model_fields if name != "author"}
-    return ReviewView(**columns, author=_author_name(author))
-
-
-def _author_name(author: User) -> str:
-    return abbreviated_name(author.name) if author.deleted_at is None else "Deleted user"
+    return review_view(*review_and_author)

@@ -120,7 +120,7 @@ def set_status(
 ) -> ReviewAndAuthor:
     """Moderation. A hidden review does not count in the rating."""
     require_admin(principal)
-    review = _lock_review(session, review_id)
+    review = lock_review(session, review_id)
     if review.status != status:
         audit.note(session, principal, "moderate", "review", review.id, status=[review.status, status])
         review.status = status
@@ -131,7 +131,7 @@ def set_status(
 
 def _lock_own_review(session: Session, principal: Principal, review_id: int) -> Review:
     user_id = require_user(principal)
-    review = _lock_review(session, review_id)
+    review = lock_review(session, review_id)
     if review.user_id != user_id:
         if review.status != "published":
             raise NotFound("Review not found")
@@ -139,7 +139,7 @@ def _lock_own_review(session: Session, principal: Principal, review_id: int) -> 
     return review
 
 
-def _lock_review(session: Session, review_id: int) -> Review:
+def lock_review(session: Session, review_id: int) -> Review:
     review = session.scalar(select(Review).where(Review.id == review_id).with_for_update(of=Review))
     if review is None:
         raise NotFound("Review not found")

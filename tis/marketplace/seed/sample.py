@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import func, insert, literal, select
 from sqlalchemy.orm import Session
 
+from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import email_key, key_of
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.picture_files.picture_rendering import render_picture
@@ -115,7 +116,8 @@ def _add_reviews(session: Session, rows: list[dict[str, Any]], products: list[Pr
         user_id = session.scalar(select(User.id).where(User.email_key == email_key(row.pop("email"))))
         if product is None or user_id is None:
             continue
-        reviews.append(Review(**row, product_id=product.id, user_id=user_id))
+        answered_at = now() if "answer" in row else None
+        reviews.append(Review(**row, product_id=product.id, user_id=user_id, answered_at=answered_at))
         product.rating_sum += row["rating"]
         product.rating_count += 1
         product.rating_rank = rating_rank_of(product.granted_rating, *weighted_stars(product))
@@ -134,8 +136,10 @@ def write_history(session: Session, after_supplier_id: int) -> None:
     """
     new = Product.supplier_id > after_supplier_id
     prices = select(Product.id, Product.price, Product.created_at).where(new)
-    stocks = select(Product.id, Product.supplier_id, Product.on_hand, literal("initial"), Product.created_at).where(
-        new, Product.on_hand > 0
-    )
+    stocks = select(
+        Product.id, Product.supplier_id, Product.on_hand, literal("initial"), Product.created_at, Product.on_hand
+    ).where(new, Product.on_hand > 0)
     session.execute(insert(PriceChange).from_select(["product_id", "price", "valid_from"], prices))
-    session.execute(insert(StockMovement).from_select(["product_id", "supplier_id", "delta", "kind", "at"], stocks))
+    session.execute(
+        insert(StockMovement).from_select(["product_id", "supplier_id", "delta", "kind", "at", "on_hand"], stocks)
+    )

@@ -53,8 +53,8 @@ def release_units(session: Session, search: ProductSearch, quantities: Mapping[i
     search.refresh(session, is_back)
 
 
-def sell_units(session: Session, product_id: int, quantity: int) -> None:
-    """Sells reserved units: the number of available units stays the same."""
+def sell_units(session: Session, product_id: int, quantity: int) -> int:
+    """Sells reserved units: the number of available units stays the same. Returns how many are on hand then."""
     execute_update(
         session,
         update(Product)
@@ -65,6 +65,7 @@ def sell_units(session: Session, product_id: int, quantity: int) -> None:
             updated_at=Product.updated_at,
         ),
     )
+    return session.scalars(select(Product.on_hand).where(Product.id == product_id)).one()
 
 
 def available_of(session: Session, product_id: int) -> int:

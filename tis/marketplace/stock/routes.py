@@ -13,22 +13,28 @@ from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, Before, Limit, page_response
 from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.products.service import correct_stock
 from tis.marketplace.rates import limited
 from tis.marketplace.stock import sales, service
 from tis.marketplace.stock.schemas import (
     ACCEPT_RESPONSES,
     COMMIT_RESPONSES,
+    CORRECTION_RESPONSES,
     MOVEMENTS_RESPONSES,
     REFUSE_RESPONSES,
     RELEASE_RESPONSES,
     RESERVATION_RESPONSES,
     RESERVATIONS_RESPONSES,
     SHOP_RESERVATIONS_RESPONSES,
+    MovementKind,
+    ReservationRefusal,
     ReservationRequest,
     ReservationStatus,
     ReservationView,
     ShopReservationView,
+    StockCorrection,
     StockMovementView,
+    StockView,
 )
 from tis.marketplace.tables import StockMovement
 
@@ -98,10 +104,11 @@ def accept(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
 
 
 @router.post("/reservations/{reservation_id}/refuse", responses=REFUSE_RESPONSES)
-def refuse(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
+def refuse(reservation_id: UUID, context: ContextDep, body: ReservationRefusal | None = None) -> ShopReservationView:
     """Refuse a reservation, for the shop: its units are available again. Idempotent; 409 after the sale."""
+    reason = body.reason if body else None
     with context.writing() as (session, principal):
-        view = sales.refuse(session, principal, context.market.search, str(reservation_id))
+        view = sales.refuse(session, principal, context.market.search, str(reservation_id), reason)
     return _require_status(view, "refused", "released", "expired")
 
 
@@ -155,13 +162,34 @@ def list_movements(
     supplier_id: Id,
     context: ContextDep,
     product_id: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    kind: MovementKind | None = None,
     before: Before = None,
     limit: Limit = 50,
 ) -> JSONResponse:
     """List the stock ledger of a supplier, newest first, for its members; `Link` has the next page."""
     with context.reading() as (session, principal):
-        movements = service.list_movements(session, principal, supplier_id, product_id, before, limit + 1)
-        return page_response(request, movements, limit, _movement_view, lambda movement: movement.id)
+        rows = service.list_movements(session, principal, supplier_id, product_id, kind, before, limit + 1)
+        return page_response(request, rows, limit, _movement_view, lambda row: row[0].id)
+
+
+@router.post("/products/{product_id}/stock-corrections", response_model=StockView, responses=CORRECTION_RESPONSES)
+def correct(
+    product_id: Id, body: StockCorrection, context: ContextDep, idempotency_key: IdempotencyKeyDep
+) -> JSONResponse:
+    """Add to the stock on hand, or take from it, with a reason, for members of the shop.
+
+    Two corrections at once both count. Units that are reserved cannot be taken.
+    """
+    search = context.market.search
+    with context.writing() as (session, principal):
+
+        def correct() -> JSONResponse:
+            product = correct_stock(session, search, principal, product_id, body.delta, body.reason)
+            shown = {"product_id": product.id, "on_hand": product.on_hand, "reserved": product.reserved}
+            available = product.on_hand - product.reserved
+            return json_response(StockView(**shown, available_quantity=available, version=product.version))
+
+        return idempotency_key.answer(session, principal, correct)
 
 
 def _as_it_is(view: View) -> View:
@@ -172,8 +200,10 @@ def _id_of(view: ReservationView) -> str:
     return view.id
 
 
-def _movement_view(movement: StockMovement) -> StockMovementView:
-    return StockMovementView.model_validate(movement, from_attributes=True)
+def _movement_view(row: tuple[StockMovement, str]) -> StockMovementView:
+    movement, product_name = row
+    columns = {name: getattr(movement, name) for name in StockMovementView.model_fields if name != "product_name"}
+    return StockMovementView(**columns, product_name=product_name)
 
 
 def _require_status(view: View, *wanted: ReservationStatus) -> View:

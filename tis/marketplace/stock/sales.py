@@ -64,10 +64,12 @@ def accept(
     return _described(session, principal, reservation)
 
 
-def refuse(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ShopReservationView:
-    """Makes the units available again, unless the returned status says that they were sold."""
+def refuse(
+    session: Session, principal: Principal, search: ProductSearch, reservation_id: str, reason: str | None = None
+) -> ShopReservationView:
+    """Makes the units available again, unless the returned status says that they were sold. The buyer reads why."""
     reservation = _find_own(session, principal, reservation_id)
-    if end_reservation(session, search, reservation, "refused"):
+    if end_reservation(session, search, reservation, "refused", reason):
         release_units(session, search, {reservation.product_id: reservation.quantity})
         audit.note(session, principal, "reservation.refuse", "reservation", reservation_id)
     return _described(session, principal, reservation)

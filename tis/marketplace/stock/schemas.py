@@ -3,11 +3,13 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
-from tis.marketplace.kit.docs import responses
+from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
+from tis.marketplace.kit.fields import MAX_STOCK, Reason
 from tis.marketplace.kit.unknown_fields import StrictBody
 
+MovementKind = Literal["initial", "set", "sold", "import", "correction", "carried"]
 ReservationStatus = Literal["held", "committed", "released", "refused", "expired"]
 SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
 
@@ -32,6 +34,8 @@ class ReservationView(BaseModel):
     created_at: datetime
     accepted_at: datetime | None  # by the shop
     expires_at: datetime
+    ended_at: datetime | None
+    refusal_reason: str | None  # what the shop says to the buyer
     available_quantity: int  # of the product, for everybody
 
 
@@ -48,11 +52,44 @@ class ShopReservationView(ReservationView):
     buyer: BuyerView | None  # null: reserved without a token, in open mode
 
 
+class ReservationRefusal(StrictBody):
+    model_config = schema_example({"reason": "The last one was damaged."})
+
+    reason: Reason | None = Field(None, description="the buyer reads it")
+
+
+class StockCorrection(StrictBody):
+    model_config = schema_example({"delta": -2, "reason": "Two were damaged"})
+
+    delta: int = Field(ge=-MAX_STOCK, le=MAX_STOCK, strict=True, description="units that came or went; not 0")
+    reason: Reason
+
+    @field_validator("delta")
+    @classmethod
+    def _is_a_change(cls, delta: int) -> int:
+        if delta == 0:
+            raise ValueError("must not be 0")
+        return delta
+
+
+class StockView(BaseModel):
+    """Of a product, for members of the shop."""
+
+    product_id: int
+    on_hand: int
+    reserved: int
+    available_quantity: int
+    version: int  # of the product
+
+
 class StockMovementView(BaseModel):
     id: int
     product_id: int
+    product_name: str
     delta: int
-    kind: str
+    on_hand: int | None  # after it; null in old rows
+    kind: MovementKind
+    reason: str | None  # of a correction
     reservation_id: str | None
     actor: str | None
     at: datetime
@@ -67,6 +104,8 @@ _RESERVATION_EXAMPLE = {
     "created_at": "2026-11-21T10:00:00Z",
     "accepted_at": None,
     "expires_at": "2026-11-21T10:15:00Z",
+    "ended_at": None,
+    "refusal_reason": None,
     "available_quantity": 3,
 }
 _ACCEPTED_EXAMPLE = {
@@ -80,13 +119,18 @@ _REFUSED_EXAMPLE = {
     **_ACCEPTED_EXAMPLE,
     "status": "refused",
     "accepted_at": None,
+    "ended_at": "2026-11-21T10:02:00Z",
+    "refusal_reason": "The last one was damaged.",
     "buyer": {"name": "Dewi S.", "email": None, "phone": None},
 }
 _MOVEMENT_EXAMPLE = {
     "id": 17,
     "product_id": 1,
+    "product_name": "Laptop Gaming Rinjani G15",
     "delta": -2,
+    "on_hand": 3,
     "kind": "sold",
+    "reason": None,
     "reservation_id": "0b0e4a2e-6f0c-4d53-9f63-6d0c4b7a5a11",
     "actor": "user:7",
     "at": "2026-11-21T10:05:00Z",
@@ -100,6 +144,12 @@ COMMIT_RESPONSES = responses(
 RELEASE_RESPONSES = responses(_RESERVATION_EXAMPLE | {"status": "released"}, {409: "This reservation was committed."})
 ACCEPT_RESPONSES = responses(_ACCEPTED_EXAMPLE, {403: SHOP_DECIDES, 409: "This reservation has expired."})
 REFUSE_RESPONSES = responses(_REFUSED_EXAMPLE, {403: SHOP_DECIDES, 409: "This reservation was committed."})
+CORRECTION_RESPONSES = responses(
+    {"product_id": 1, "on_hand": 3, "reserved": 1, "available_quantity": 2, "version": 4},
+    {403: "This belongs to another supplier.", 404: "Product not found"},
+    {409: "Only 2 of 3 units are not reserved: this would take 3."},
+    KEY_USED,
+)
 SHOP_RESERVATIONS_RESPONSES = responses([_ACCEPTED_EXAMPLE], {403: "This belongs to another supplier."})
 RESERVATIONS_RESPONSES = responses([_RESERVATION_EXAMPLE])
 MOVEMENTS_RESPONSES = responses([_MOVEMENT_EXAMPLE])

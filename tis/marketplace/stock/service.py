@@ -32,11 +32,21 @@ from tis.marketplace.stock.counters import (
     reserve_units,
     sell_units,
 )
-from tis.marketplace.stock.schemas import ReservationStatus, ReservationView
+from tis.marketplace.stock.schemas import MovementKind, ReservationStatus, ReservationView
 from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier
 
 _DEFAULT_RULES = ServiceRules()
-_SHOWN = ("id", "product_id", "quantity", "unit_price", "created_at", "accepted_at", "expires_at")
+_SHOWN = (
+    "id",
+    "product_id",
+    "quantity",
+    "unit_price",
+    "created_at",
+    "accepted_at",
+    "expires_at",
+    "ended_at",
+    "refusal_reason",
+)
 MAX_EXPIRED_AT_ONCE = 500  # per transaction, so that other writers get their turn
 
 
@@ -105,13 +115,14 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
     lock_buyer(session, reservation.actor)
     if end_reservation(session, search, reservation, "committed"):
         review = verify_review(session, reservation.actor, reservation.product_id)
-        sell_units(session, reservation.product_id, reservation.quantity)
+        left = sell_units(session, reservation.product_id, reservation.quantity)
         session.add(
             StockMovement(
                 product_id=reservation.product_id,
                 supplier_id=reservation.supplier_id,
                 delta=-reservation.quantity,
                 kind="sold",
+                on_hand=left,
                 reservation_id=reservation.id,
                 actor=principal.account,
             )
@@ -172,21 +183,30 @@ def read_reservations(
 
 
 def list_movements(
-    session: Session, principal: Principal, supplier_id: int, product_id: int | None, before: int | None, limit: int
-) -> Sequence[StockMovement]:
-    """Newest first."""
+    session: Session,
+    principal: Principal,
+    supplier_id: int,
+    product_id: int | None,
+    kind: MovementKind | None,
+    before: int | None,
+    limit: int,
+) -> Sequence[Row[StockMovement, str]]:
+    """Newest first, each with the name of its product."""
     supplier_for_member(session, principal, supplier_id)
     movements = (
-        select(StockMovement)
+        select(StockMovement, Product.name)
+        .join(Product, Product.id == StockMovement.product_id)
         .where(StockMovement.supplier_id == supplier_id)
         .order_by(StockMovement.id.desc())
         .limit(limit)
     )
     if product_id is not None:
         movements = movements.where(StockMovement.product_id == product_id)
+    if kind is not None:
+        movements = movements.where(StockMovement.kind == kind)
     if before is not None:
         movements = movements.where(StockMovement.id < before)
-    return session.scalars(movements).all()
+    return session.execute(movements).all()
 
 
 def _is_before(session: Session, reservation_id: str, own: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -250,7 +270,11 @@ def tell(session: Session, news: HoldNews, held: Iterable[Reservation | _HeldRow
 
 
 def end_reservation(
-    session: Session, search: ProductSearch, reservation: Reservation, status: ReservationStatus
+    session: Session,
+    search: ProductSearch,
+    reservation: Reservation,
+    status: ReservationStatus,
+    reason: str | None = None,
 ) -> bool:
     """True for the one transaction that ends the reservation. A reservation that is due ends as expired.
 
@@ -262,7 +286,7 @@ def end_reservation(
         session,
         update(Reservation)
         .where(Reservation.id == reservation.id, Reservation.status == "held", Reservation.expires_at > moment)
-        .values(status=status, ended_at=moment, **accepted),
+        .values(status=status, ended_at=moment, refusal_reason=reason, **accepted),
     )
     if ended:
         tell(session, _NEWS[status], [reservation])

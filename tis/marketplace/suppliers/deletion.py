@@ -17,13 +17,21 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.notice_outbox import forget_notices
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.pictures.service import erase_pictures
+from tis.marketplace.reviews.answers import erase_answers
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.stock.service import release_all
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.schemas import LAST_LOGIN
 from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_update
-from tis.marketplace.tables import IdempotentRequest, RefreshToken, Supplier, SupplierInvitation, SupplierMember
+from tis.marketplace.tables import (
+    IdempotentRequest,
+    RefreshToken,
+    ShopToken,
+    Supplier,
+    SupplierInvitation,
+    SupplierMember,
+)
 
 
 def password_to_erase(session: Session, principal: Principal, supplier_id: int) -> str | None:
@@ -62,8 +70,9 @@ def close_or_delete_supplier(
 
 def erase_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
     """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
-    for table in (SupplierMember, SupplierInvitation):
+    for table in (SupplierMember, SupplierInvitation, ShopToken):
         session.execute(delete(table).where(table.supplier_id == supplier.id))
+    erase_answers(session, supplier.id)
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
     supplier.email_confirmed_at = None
@@ -89,7 +98,7 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
     """What belongs to the accounts of users or suppliers alone: held stock, sessions, links, saved responses."""
     release_all(session, search, accounts)
     forget_notices(session, accounts)
-    for table, account in ((RefreshToken, RefreshToken.account), (IdempotentRequest, IdempotentRequest.actor)):
-        session.execute(delete(table).where(account.in_(accounts)))
+    for account in (RefreshToken.account, IdempotentRequest.actor, ShopToken.created_by):
+        session.execute(delete(account.class_).where(account.in_(accounts)))
     for one in accounts:
         delete_links(session, one)

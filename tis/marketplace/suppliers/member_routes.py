@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.schemas import SESSION_EXAMPLE, TOKEN_REQUIRED, MembershipView, SessionId, SessionView
+from tis.marketplace.auth.shop_tokens import revoke_tokens_of
 from tis.marketplace.auth.tokens import end_other_sessions_of, end_session_of, sessions_of
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import KEY_USED, example_body, responses
@@ -157,7 +158,7 @@ def list_shop_sessions(context: ContextDep, supplier_id: Id) -> list[SessionView
 def end_shop_sessions(context: ContextDep, supplier_id: Id) -> Message:
     """End all sessions of the supplier's own account but the caller's, for its owners.
 
-    If an owner ends them, the open invitations and one-time links of the supplier end, too.
+    If an owner ends them, the supplier's open invitations, one-time links and the tokens it made end, too.
     """
     with context.writing() as (session, principal):
         account = _locked_account(session, principal, supplier_id)
@@ -174,7 +175,7 @@ def end_shop_sessions(context: ContextDep, supplier_id: Id) -> Message:
 def end_shop_session(context: ContextDep, supplier_id: Id, session_id: SessionId) -> Message:
     """End a session of the supplier's own account, for its owners; its tokens are refused from then on.
 
-    If an owner ends it, the open invitations and one-time links of the supplier end, too.
+    If an owner ends it, the supplier's open invitations, one-time links and the tokens it made end, too.
     """
     with context.writing() as (session, principal):
         account = _locked_account(session, principal, supplier_id)
@@ -192,7 +193,8 @@ def _locked_account(session: Session, principal: Principal, supplier_id: int) ->
 
 
 def _end_what_they_left(session: Session, principal: Principal, supplier_id: int, account: str) -> None:
-    """An invitation, or a link that changes the e-mail, would let in again whoever held the session."""
+    """An invitation, a link that changes the e-mail, or a token would let in again whoever held the session."""
     if principal.account != account:
         members.withdraw_all(session, principal, supplier_id)
         delete_links(session, account)
+        revoke_tokens_of(session, supplier_id, account)

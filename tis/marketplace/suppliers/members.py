@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
 from tis.marketplace.auth.accounts import account_holder, user_account
+from tis.marketplace.auth.shop_tokens import revoke_tokens_of
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
@@ -70,6 +71,7 @@ def set_member(session: Session, principal: Principal, supplier_id: int, user_id
     member.role = role
     if before == "owner" and role != "owner":
         withdraw_all(session, principal, supplier_id)
+        revoke_tokens_of(session, supplier_id, user_account(user_id))
     session.flush()
     if before != role:
         audit.note(session, principal, "member.set", "supplier", supplier_id, user_id=user_id, role=[before, role])
@@ -91,6 +93,7 @@ def remove_member(session: Session, principal: Principal, supplier_id: int, user
         require_another_owner(session, supplier, user_id)
         before = member.role
         session.delete(member)
+        revoke_tokens_of(session, supplier_id, user_account(user_id))
         if before == "owner" and principal.user_id != user_id:
             withdraw_all(session, principal, supplier_id)
     audit.note(session, principal, "member.remove", "supplier", supplier_id, user_id=user_id, role=[before, None])

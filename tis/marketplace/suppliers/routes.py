@@ -27,6 +27,8 @@ from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.rates import count_in_thread, limited
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier, password_to_erase
+from tis.marketplace.suppliers.number_views import NUMBERS, ShopNumbers
+from tis.marketplace.suppliers.numbers import numbers_of
 from tis.marketplace.suppliers.schemas import (
     EMAIL_BY_LINK,
     EXPORT_OF_SUPPLIER,
@@ -129,6 +131,20 @@ def export_supplier(context: ContextDep, supplier_id: Id) -> dict[str, Any]:
     """Export all data about a supplier, for its own account and its owners."""
     with context.reading() as (session, principal):
         return export_supplier_data(session, principal, supplier_id)
+
+
+@router.get("/{supplier_id}/numbers", responses=NUMBERS)
+def get_numbers(
+    context: ContextDep,
+    supplier_id: Id,
+    weeks: Annotated[int, Query(ge=1, le=12, description="to look back on, today included")] = 1,
+) -> ShopNumbers:
+    """Count the sales, holds and reviews of a shop by day in its time zone, for its members.
+
+    Sales are the holds that were sold. Views of products are not counted anywhere.
+    """
+    with context.reading() as (session, principal):
+        return numbers_of(session, principal, supplier_id, weeks)
 
 
 @router.put(

@@ -101,6 +101,8 @@ EXPORT_OF_SUPPLIER = {
     "sessions": [{"account": "supplier:1", "agent": "curl/8.14.1", "expires_at": "2026-11-28T03:00:00Z"}],
     "one_time_links": [],
     "consents": [{"version": "2026-11", "at": "2026-11-21T03:00:00Z"}],
+    "review_answers": [],
+    "tokens": [{"name": "Till 1", "scopes": "read stock", "expires_at": "2027-02-19T03:00:00Z"}],
     "remembered_answers": [],
     "audit_log": [
         {"at": "2026-11-21T03:00:00Z", "action": "supplier.register", "entity": "supplier", "entity_id": "1"}

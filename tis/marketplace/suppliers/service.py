@@ -11,6 +11,7 @@ from tis.marketplace.auth.accounts import (
     account_export,
     columns_of,
     lock_account,
+    rows_of,
     supplier_account,
     user_account,
 )
@@ -24,10 +25,11 @@ from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.pictures.service import exported_pictures
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import require_account_owner, require_admin, require_owner, sees_hidden_goods
+from tis.marketplace.reviews.answers import exported_answers
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
-from tis.marketplace.tables import Product, Supplier, SupplierMember, User
+from tis.marketplace.tables import Product, Review, ShopToken, Supplier, SupplierMember, User
 
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
@@ -156,12 +158,16 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
         raise NotFound("Supplier not found")
     pictures = exported_pictures(session, supplier_id, MAX_EXPORTED_ROWS + 1)
     goods = session.scalar(select(func.count()).where(Product.supplier_id == supplier_id))
+    answers = exported_answers(session, Review.supplier_id == supplier_id)
+    full = {"pictures": len(pictures) > MAX_EXPORTED_ROWS, "review_answers": len(answers) == MAX_EXPORTED_ROWS}
     return {
         "profile": {**columns_of(supplier), "has_password": supplier.password_hash is not None},
         "members": _exported_members(session, supplier_id),
         "product_count": goods,
-        **account_export(session, account, ["pictures"] if len(pictures) > MAX_EXPORTED_ROWS else []),
+        **account_export(session, account, [name for name, is_full in full.items() if is_full]),
         "pictures": pictures[:MAX_EXPORTED_ROWS],
+        "review_answers": answers,
+        "tokens": rows_of(session, select(ShopToken).where(ShopToken.supplier_id == supplier_id)),
     }
 
 

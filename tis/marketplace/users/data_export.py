@@ -5,14 +5,16 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from tis.marketplace.auth.accounts import account_export, columns_of, rows_of, user_account
+from tis.marketplace.auth.accounts import MAX_EXPORTED_ROWS, account_export, columns_of, rows_of, user_account
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_user
+from tis.marketplace.reviews.answers import exported_answers
 from tis.marketplace.tables import (
     ChatUsage,
     Conversation,
     ConversationMessage,
     Review,
+    ShopToken,
     Supplier,
     SupplierInvitation,
     SupplierMember,
@@ -26,17 +28,21 @@ _MAX_MESSAGES = 5000  # of all conversations together; each may be long, and the
 def export_user_data(session: Session, principal: Principal) -> dict[str, Any]:
     user_id = require_user(principal)
     user = find_user(session, user_id)
+    answers = exported_answers(session, Review.answered_by == user_account(user_id))
     conversations, were_cut = _conversations(session, user_id)
+    cut = {"conversations": were_cut, "review_answers": len(answers) == MAX_EXPORTED_ROWS}
     preferences = session.get(UserPreferences, user_id)
     return {
         "profile": {**columns_of(user), "has_password": user.password_hash is not None},
         "memberships": _memberships(session, user_id),
         "invitations": rows_of(session, select(SupplierInvitation).where(SupplierInvitation.user_id == user_id)),
         "reviews": rows_of(session, select(Review).where(Review.user_id == user_id)),
+        "review_answers": answers,  # in the name of a shop
+        "tokens": rows_of(session, select(ShopToken).where(ShopToken.created_by == user_account(user_id))),
         "conversations": conversations,
         "preferences": columns_of(preferences) if preferences else None,
         "chat_usage": rows_of(session, select(ChatUsage).where(ChatUsage.user_id == user_id)),
-        **account_export(session, user_account(user_id), ["conversations"] if were_cut else []),
+        **account_export(session, user_account(user_id), [name for name, is_cut in cut.items() if is_cut]),
     }
 
 

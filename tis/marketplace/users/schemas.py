@@ -58,6 +58,8 @@ EXPORT_EXAMPLE = {
     "sessions": [{"account": "user:1", "expires_at": "2026-11-28T03:00:00Z", "used_at": None}],
     "one_time_links": [],
     "consents": [{"version": "2026-11", "at": "2026-11-21T03:00:00Z"}],
+    "review_answers": [],
+    "tokens": [],
     "remembered_answers": [],
     "audit_log": [{"at": "2026-11-21T03:00:00Z", "action": "user.register", "entity": "user", "entity_id": "1"}],
     "incomplete": [],

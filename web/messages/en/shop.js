@@ -201,6 +201,8 @@ export default {
   "shop.data.erase.about": "Your name, e-mail, phone, talks and preferences are erased. Reviews and sales stay without your name.",
   "shop.data.erase.do": "Delete it for ever",
   "shop.data.erased": "The account is deleted",
+  "shop.review.answer": "The shop answers",
+  "shop.hold.reason": "The shop says: {reason}",
   "shop.review.write": "Write a review",
   "shop.review.title": "Title",
   "shop.review.body": "What others should know",

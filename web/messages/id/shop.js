@@ -201,6 +201,8 @@ export default {
   "shop.data.erase.about": "Nama, email, telepon, percakapan, dan preferensi Anda dihapus. Ulasan dan penjualan tetap ada tanpa nama Anda.",
   "shop.data.erase.do": "Hapus selamanya",
   "shop.data.erased": "Akun dihapus",
+  "shop.review.answer": "Jawaban toko",
+  "shop.hold.reason": "Kata toko: {reason}",
   "shop.review.write": "Tulis ulasan",
   "shop.review.title": "Judul",
   "shop.review.body": "Yang perlu diketahui orang lain",

@@ -45,6 +45,7 @@ export function HoldState({ hold: mine, onRelease }) {
   const kind = { held: "info", accepted: "good", committed: "good", refused: "bad", released: "info", expired: "warn" }[state] ?? "info";
   return html`<${Note} kind=${kind} role="status">
     <p>${t(`shop.hold.${state}`, { number: mine.quantity, price: formatRupiah(mine.unit_price * mine.quantity) })}</p>
+    ${mine.refusal_reason && html`<p>${t("shop.hold.reason", { reason: mine.refusal_reason })}</p>`}
     ${isRunning && html`<p class="row"><span class="numbers countdown" role="timer">${clock(left)}</span><span class="grow"></span>${onRelease && html`<${Button} small onClick=${onRelease}>${t("shop.hold.release")}<//>`}</p>`}
   <//>`;
 }

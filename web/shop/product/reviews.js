@@ -29,6 +29,7 @@ export function Reviews({ productId }) {
         <strong>${one.title}</strong>${one.verified_purchase && html`<${Badge} kind="good" icon="check">${t("shop.verified")}<//>`}</div>
       ${one.body && html`<p>${one.body}</p>`}
       <p class="faint"><small>${one.author ?? t("account.anybody")} · ${formatDay(new Date(one.created_at))}</small></p>
+      ${one.answer && html`<div class="review-answer"><p><strong>${t("shop.review.answer")}</strong> <span class="faint"><small>${formatDay(new Date(one.answer.updated_at))}</small></span></p><p>${one.answer.body}</p></div>`}
     </article>`)}
     ${seen?.hasMore && html`<${Button} small onClick=${() => read(seen.items.at(-1))}>${t("shop.more")}<//>`}
   </section>`;
