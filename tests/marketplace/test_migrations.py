@@ -135,6 +135,6 @@ def test_a_database_of_a_later_version_is_refused_with_a_reason(database_url: st
                 pass
             assert market.state == "waiting" and "Another version of the server" in (market.failure or "")
     with migrated.writing() as session:
-        session.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+        session.execute(text("UPDATE alembic_version SET version_num = '0005'"))
     assert migrated.is_migrated(MIGRATIONS)
     migrated.close()

@@ -394,6 +394,7 @@ class Review(Table):
         CheckConstraint("rating BETWEEN 1 AND 5", name="rating"),
         CheckConstraint("status IN ('published', 'hidden')", name="status"),
         Index("ix_reviews_product_id_status_id", "product_id", "status", "id"),
+        Index("ix_reviews_status_id", "status", "id"),
     )
 
 
@@ -584,6 +585,31 @@ class AuditEntry(Table):
         Index("ix_audit_log_entity_id", "entity", "id"),
         Index("ix_audit_log_entity_id_id", "entity_id", "id"),
         Index("ix_audit_log_actor_id", "actor", "id"),
+    )
+
+
+class DataRequest(Table):
+    """That a person who cannot sign in wants a copy of the own data, or its end; and how that went on."""
+
+    __tablename__ = "data_requests"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    status: Mapped[str] = mapped_column(String(16), default="open")
+    reason: Mapped[str] = mapped_column(String(500))  # how the person asked, and how an admin knew who it was
+    received_at: Mapped[datetime]
+    due_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    created_by: Mapped[str | None] = mapped_column(String(32))
+    ended_at: Mapped[datetime | None]
+    ended_by: Mapped[str | None] = mapped_column(String(32))
+    ended_reason: Mapped[str | None] = mapped_column(String(500))  # why it was refused
+
+    __table_args__ = (
+        CheckConstraint("kind IN ('export', 'erase')", name="kind"),
+        CheckConstraint("status IN ('open', 'done', 'refused')", name="status"),
+        Index("ix_data_requests_status_id", "status", "id"),
     )
 
 

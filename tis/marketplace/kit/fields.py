@@ -122,6 +122,7 @@ TypedEmail = words_up_to(320)
 Words = words_up_to(100)  # of a filter
 Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
+ReasonText = text_up_to(500)  # why an admin did something
 AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MAX_RUPIAH)]
