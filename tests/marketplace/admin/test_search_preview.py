@@ -22,8 +22,9 @@ CATEGORIES: list[dict[str, Any]] = [
     {"slug": "boats", "name_id": "Perahu", "name_en": "Boats"},
     {"slug": "canoes", "name_id": "Kano", "name_en": "Canoes"},
     {"slug": "punts", "name_id": "Sampan", "name_en": "Punts", "parent": "boats"},
+    {"slug": "water-craft", "name_id": "Kendaraan air", "name_en": "Water craft"},
 ]
-QUERIES = ["kedinginan", "mini bar", "kulkas", "perahu", "boats", "kano", "water craft", "sampan", "presto murah"]
+QUERIES = ["kedinginan", "mini bar", "kulkas", "perahu", "boats", "kano", "water craft", "kayaks", "sampan", "kitchenware"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,7 +65,7 @@ CHANGES: list[dict[str, Any]] = [
     {"action": "put_synonym", "term": "kedinginan", "means": "mini bar", "category": "refrigerator"},
     {"action": "put_synonym", "term": "kedinginan", "means": "presto, wajan"},
     {"action": "delete_synonym", "term": "kedinginan"},
-    {"action": "create_category", "slug": "water-craft", "name_id": "Kendaraan air", "name_en": "Water craft"},
+    {"action": "create_category", "slug": "pots", "name_id": "Dapur", "name_en": "Kitchenware"},
     {"action": "change_category", "slug": "boats", "parent": "water-craft"},
     {"action": "change_category", "slug": "canoes", "name_en": "Kayaks", "parent": "boats"},
     {"action": "delete_category", "slug": "punts"},
