@@ -16,7 +16,15 @@ from tis.marketplace.market import Market, MarketRules
 
 # The path of each list, with every filter. Their own plans: `tests/marketplace/search/test_plans.py`.
 LISTS = {
-    "GET /api/suppliers": ["", "?city=jakarta", "?skip=1", "?category=fan", "?open_now=1"],
+    "GET /api/suppliers": [
+        "",
+        "?city=jakarta",
+        "?skip=1",
+        "?category=fan",
+        "?open_now=1",
+        "?status=suspended",
+        "?status=closed",
+    ],
     "GET /api/suppliers/{supplier_id}/members": [""],
     "GET /api/suppliers/{supplier_id}/products/deleted": ["", "?before=9"],
     "GET /api/suppliers/{supplier_id}/products/export": [""],
@@ -29,7 +37,7 @@ LISTS = {
         "?status=refused&before={reservation_id}",
     ],
     "GET /api/suppliers/{supplier_id}/stock-movements": ["", "?before=9", "?product_id={product_id}&before=9"],
-    "GET /api/users": ["", "?skip=1"],
+    "GET /api/users": ["", "?skip=1", "?email=jane"],
     "GET /api/users/me/export": [""],
     "GET /api/users/me/invitations": [""],
     "GET /api/auth/sessions": [""],
@@ -40,8 +48,19 @@ LISTS = {
     "GET /api/products/{product_id}/price-history": ["", "?before=9"],
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
-    "GET /api/audit": ["", "?entity=product", "?entity=product&entity_id=1&before=9", "?entity_id=1", "?actor=user:1"],
+    "GET /api/audit": [
+        "",
+        "?entity=product",
+        "?entity=product&entity_id=1&before=9",
+        "?entity_id=1",
+        "?actor=user:1",
+        "?action=moderate",
+        "?since=2026-11-28T00:00:00Z&until=2026-11-29T00:00:00Z",
+    ],
     "GET /api/admin/flagged-products": ["", "?before=9"],
+    "GET /api/admin/overview": [""],
+    "GET /api/admin/reviews": ["", "?status=published", "?before=9"],
+    "GET /api/admin/data-requests": ["", "?status=open", "?user_id=1", "?status=done&before=9"],
     "GET /api/categories": [""],
     "GET /api/synonyms": [""],
 }

@@ -20,6 +20,7 @@ from tis.marketplace.tables import (
     Category,
     Conversation,
     ConversationMessage,
+    DataRequest,
     Product,
     ProductPicture,
     RefreshToken,
@@ -110,11 +111,15 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
     product_id, other_id = (product.id for product in goods)
     review = Review(product_id=other_id, user_id=user_id, rating=5)
     reservation_id, import_id = str(uuid4()), str(uuid4())
+    asked = {"user_id": user_id, "reason": "A letter", "received_at": now(), "due_at": now() + timedelta(hours=72)}
+    copy, erasure = DataRequest(kind="export", **asked), DataRequest(kind="erase", **asked)
     conversation = Conversation(user_id=user_id, session_id=f"chat_{uuid4().hex}", title="Kipas murah")
     later = now() + timedelta(minutes=15)
     session.add_all(
         [
             review,
+            copy,
+            erasure,
             conversation,
             UserPreferences(user_id=user_id, brands=["maspion"]),
             Synonym(term=f"word{number}", means="kipas"),
@@ -132,6 +137,8 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "product_id": str(product_id),
         "other_product_id": str(other_id),
         "review_id": str(review.id),
+        "export_id": str(copy.id),
+        "erasure_id": str(erasure.id),
         "reservation_id": reservation_id,
         "import_id": import_id,
         "chat_session_id": conversation.session_id,

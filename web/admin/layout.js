@@ -6,7 +6,7 @@ import { Button, Icon, Menu, Note, toast } from "../design/components.js";
 import { TopBar } from "../design/shell.js";
 import { account, accountForm, signOut } from "../market/account.js";
 import { tokens } from "../market/market_calls.js";
-import { hashOf, PARTS, place } from "./address.js";
+import { hashOf, PARTS, place } from "./lists/address.js";
 import { FlaggedGoods } from "./goods/flagged.js";
 import { Reviews } from "./goods/reviews.js";
 import { QuestionDialog } from "./lists/question.js";

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../../app/view.js";
 import { formatNumber, t } from "../../app/words.js";
 import { Button, Icon, Note } from "../../design/components.js";
 import { marketJson } from "../../market/market_calls.js";
-import { hashOf } from "../address.js";
+import { hashOf } from "../lists/address.js";
 import { PagedList, usePages } from "../lists/pages.js";
 import { Moment, PartHead } from "../lists/part_head.js";
 import { AuditEntry } from "./audit_log.js";

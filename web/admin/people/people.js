@@ -5,7 +5,7 @@ import { t } from "../../app/words.js";
 import { Badge, Button, Icon, Note } from "../../design/components.js";
 import { account } from "../../market/account.js";
 import { marketJson } from "../../market/market_calls.js";
-import { hashOf } from "../address.js";
+import { hashOf } from "../lists/address.js";
 import { PagedList, usePages } from "../lists/pages.js";
 import { Moment, PartHead } from "../lists/part_head.js";
 import { ask } from "../lists/question.js";

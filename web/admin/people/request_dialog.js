@@ -4,7 +4,7 @@ import { html, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Button, Dialog, Field, Note, toast } from "../../design/components.js";
 import { marketJson } from "../../market/market_calls.js";
-import { hashOf } from "../address.js";
+import { hashOf } from "../lists/address.js";
 import { MAX_REASON_CHARS } from "../lists/question.js";
 
 const KINDS = ["export", "erase"];
