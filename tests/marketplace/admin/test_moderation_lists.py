@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from tests.marketplace.accounts import made
+from tests.marketplace.accounts import made, supplier_body
 from tests.marketplace.market_server import MarketServer, new_product
 from tis.marketplace.tables import User
 
@@ -59,7 +59,12 @@ def suppliers(client: httpx2.Client, **query: Any) -> dict[int, dict[str, Any]]:
 def test_admins_find_suspended_and_closed_suppliers_with_their_places(
     server: MarketServer, stranger: httpx2.Client, admin: httpx2.Client
 ) -> None:
-    active, suspended, closed = (server.supplier(business_name=f"Toko Ronggo {name}") for name in ("A", "B", "C"))
+    active, suspended, closed = (
+        made(stranger.post("/api/suppliers/register", json={**supplier_body(), "business_name": f"Ronggo {name}"}))[
+            "id"
+        ]
+        for name in ("A", "B", "C")
+    )
     before = admin.get("/api/admin/overview").json()["suspended_suppliers"]
     body = {"status": "suspended", "reason": "Sells what it does not have."}
     made(admin.put(f"/api/suppliers/{suspended}/status", json=body))

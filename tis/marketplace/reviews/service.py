@@ -44,7 +44,8 @@ def list_all_reviews(
     rows = rows.join(Product, Product.id == Review.product_id).where(Review.status == status)
     if before is not None:
         rows = rows.where(Review.id < before)
-    return [row._tuple() for row in session.execute(rows.order_by(Review.id.desc()).limit(limit))]
+    found = session.execute(rows.order_by(Review.id.desc()).limit(limit))
+    return [(review, user, name) for review, user, name in found]
 
 
 def add_review(

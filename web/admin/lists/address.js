@@ -1,6 +1,6 @@
 /** The address says which part is shown and what it begins with: `#/people?email=sari`. */
 
-import { signal } from "../app/view.js";
+import { signal } from "../../app/view.js";
 
 export const PARTS = ["overview", "suppliers", "flagged", "reviews", "words", "people", "requests", "audit"];
 
