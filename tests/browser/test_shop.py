@@ -208,6 +208,15 @@ def test_the_assistant_answers_with_goods_and_proofs(visitor: Visitor, shop: Sho
     panel.locator(".answered").last.locator(".row-wrap").last.get_by_role("button").first.click()
     expect(panel.locator(".asked")).to_have_count(2)
     expect(panel.locator(".answered").last).to_have_attribute("aria-busy", "false")
+    names = answer.locator(".product-name").all_inner_texts()
+    page.reload()
+    panel = shop.assistant()
+    again = panel.get_by_role("article").first
+    expect(again.locator(".product-name")).to_have_text(names)
+    expect(again.get_by_title(t("shop.proof", column="products.price", row=7, value=10499000)).first).to_be_visible()
+    expect(again).to_contain_text(shop.look.pattern("shop.assistant.then"))
+    require_accessible(page)
+    visitor.picture(page, "shop-assistant-again")
 
 
 def test_a_question_is_answered_though_the_server_is_killed_and_the_page_reloaded(

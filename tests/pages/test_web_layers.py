@@ -36,6 +36,7 @@ DRAWING = [
     "status",
     "styles",
     "docs",
+    "market/map",
     "market",
     "design",
     "app",

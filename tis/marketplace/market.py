@@ -24,6 +24,8 @@ from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.cursor_key import CursorKey
+from tis.marketplace.kit.notice_hub import NoticeHub
+from tis.marketplace.kit.notice_outbox import store_notices
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
@@ -106,6 +108,7 @@ class Market:
         self.assistant = ShoppingAssistant(self, model, rules.assistant)
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
+        self.notices = NoticeHub(self.reading)
         self.sheet_slots = SheetSlots(_MAX_SHEETS_AT_ONCE)
         self.rates = RateLimits(rules.rates, counts)
         self.passwords = PasswordQueue()
@@ -160,6 +163,8 @@ class Market:
         self._ensure_ready()
         with self.database.writing() as session:
             yield session
+            told = store_notices(session, is_open=self.rules.is_open)
+        self.notices.wake(told)
 
     def authenticate(self, session: Session, token: str | None) -> Principal:
         return authenticate(session, self.signer, token, is_open=self.rules.is_open, request_id=current_request_id())

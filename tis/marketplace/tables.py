@@ -375,6 +375,27 @@ def _copy_from_product(mapper: object, connection: object, reservation: Reservat
             setattr(reservation, name, of_product.scalar_subquery())
 
 
+class NoticeCounter(Table):
+    """Whoever writes a notice locks it: the numbers of an account have no holes, and become visible in their order."""
+
+    __tablename__ = "notice_counters"
+
+    account: Mapped[str] = mapped_column(String(32), primary_key=True)
+    latest: Mapped[int]
+
+
+class Notice(Table):
+    """What an account is told: the outbox of `GET /api/notices/stream`."""
+
+    __tablename__ = "notices"
+
+    account: Mapped[str] = mapped_column(String(32), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    type: Mapped[str] = mapped_column(String(32))
+    data: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+
+
 class Review(Table):
     __tablename__ = "reviews"
 

@@ -1,17 +1,28 @@
 /** Parts that a page shows seldom: their modules do not delay its first view. They are read when the page has time. */
 
+import { assetOf } from "./addresses.js";
 import { html, useEffect, useState } from "./view.js";
 
 const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 500));
 
-/** `read` imports the module and gives the part; `onFailure` is told of an error when the part is wanted. */
-export function later(read, onFailure) {
+/**
+ * `read` imports the module and gives the part; `onFailure` is told of an error when the part is wanted. With `early` =
+ * false it is read only then.
+ */
+export function later(read, onFailure, { early = true } = {}) {
   let Part = null;
   const get = async () => { Part ??= await read(); };
-  addEventListener("load", () => whenIdle(() => get().catch(() => {})), { once: true });
+  if (early) addEventListener("load", () => whenIdle(() => get().catch(() => {})), { once: true });
   return function Later(props) {
     const [, setReady] = useState(Boolean(Part));
     useEffect(() => { if (!Part) get().then(() => setReady(true), onFailure); }, []);
     return Part && html`<${Part} ...${props} />`;
   };
+}
+
+/** Resolves when the styles of such a part are there; without them it is shown all the same. */
+export function loadSheet(path) {
+  const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href: assetOf(path) });
+  document.head.append(sheet);
+  return new Promise((resolve) => { sheet.onload = sheet.onerror = () => resolve(); });
 }

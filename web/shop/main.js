@@ -8,6 +8,8 @@ import { learnAccount } from "../market/account.js";
 import { ShopPage } from "./layout.js";
 import { near } from "./address/near.js";
 import { place } from "./address/place.js";
+import { followNotices } from "../market/notices.js";
+import { hearOfHolds } from "./product/holds.js";
 import { learnCategories } from "../market/categories.js";
 import { load } from "./search/found.js";
 import shopEn from "../messages/en/shop.js";
@@ -19,6 +21,8 @@ learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId });
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();
+followNotices();
+hearOfHolds();
 // Without their names categories have their slugs.
 learnCategories().catch(() => {});
 

@@ -40,6 +40,9 @@ KIND = "marketplace_chat"
 _VERSION = 2
 _UNREADABLE = "The server was restarted during this answer, and cannot read the stored part of it."
 _PRODUCTS = TypeAdapter(list[FoundProduct])
+# Of an answer, with its message: so it can be shown again as it was, with what proved it.
+_KEPT = ("products_found", "citations", "interpreted", "answered_by", "suggestions")
+_MAX_KEPT_PRODUCTS = 5
 _NUM_BEFORE_TEXT = 3  # events: created, interpreted, products
 
 
@@ -232,7 +235,7 @@ def _response(spec: TurnSpec, interpretation: Interpretation, draft: AnswerDraft
 def _save(market: TurnDatabase, spec: TurnSpec, completed: Mapping[str, Any]) -> None:
     """Once more after a kill: the message is there already then, and counts no tokens again."""
     response = completed["response"]
-    details = {name: response[name] for name in ("products_found", "citations", "interpreted", "answered_by")}
+    details = {name: response[name] for name in _KEPT} | {"products": response["products"][:_MAX_KEPT_PRODUCTS]}
     with market.writing() as session:
         conversation = find_conversation(session, spec.user_id, spec.session_id)
         message = add_message(session, conversation, spec.turn_id, "assistant", response["response"], details)

@@ -32,6 +32,7 @@ from tis.marketplace.stock.service import (
     require_not_suspended,
     reservation_view,
     status_of,
+    tell,
 )
 from tis.marketplace.tables import Product, Reservation, Supplier, User
 
@@ -57,6 +58,7 @@ def accept(
     )
     if accepted:
         audit.note(session, principal, "reservation.accept", "reservation", reservation_id)
+        tell(session, "hold.accepted", [reservation])
     else:
         expire_due(session, search, Reservation.id == reservation_id)
     return _described(session, principal, reservation)

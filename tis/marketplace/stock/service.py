@@ -5,7 +5,7 @@ two transactions deadlock.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import cast
 from uuid import uuid4
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict, Forbidden, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.kit.notice_outbox import HoldChange, HoldNews, notify
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
@@ -39,7 +40,20 @@ _SHOWN = ("id", "product_id", "quantity", "unit_price", "created_at", "accepted_
 MAX_EXPIRED_AT_ONCE = 500  # per transaction, so that other writers get their turn
 
 
-_HeldRow = Row[str, int, int]  # id, product_id, quantity
+_HeldRow = Row[str, int, int, int, str | None]
+_HELD = (
+    Reservation.id,
+    Reservation.product_id,
+    Reservation.quantity,
+    Reservation.supplier_id,
+    Reservation.actor,
+)
+_NEWS: dict[ReservationStatus, HoldNews] = {
+    "committed": "hold.sold",
+    "released": "hold.released",
+    "refused": "hold.refused",
+    "expired": "hold.expired",
+}
 
 
 def reserve(
@@ -78,6 +92,7 @@ def reserve(
     )
     session.add(reservation)
     session.flush()
+    tell(session, "hold.made", [reservation])
     return reservation_view(reservation, available)
 
 
@@ -191,7 +206,7 @@ def expire_due(
 ) -> int:
     """Returns how many it ended. A concurrent call ends other reservations, or none."""
     due = session.execute(
-        select(Reservation.id, Reservation.product_id, Reservation.quantity)
+        select(*_HELD)
         .where(_is_due(), wanted)
         .order_by(Reservation.expires_at, Reservation.id)
         .limit(MAX_EXPIRED_AT_ONCE)
@@ -205,7 +220,7 @@ def expire_due(
 def release_all(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
     """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`."""
     held = session.execute(
-        select(Reservation.id, Reservation.product_id, Reservation.quantity)
+        select(*_HELD)
         .where(Reservation.actor.in_(accounts), Reservation.status == "held")
         .order_by(Reservation.expires_at, Reservation.id)
         .with_for_update()
@@ -223,6 +238,15 @@ def _end_locked(session: Session, search: ProductSearch, rows: Sequence[_HeldRow
     for row in rows:
         returned[row.product_id] += row.quantity
     release_units(session, search, returned)
+    tell(session, _NEWS[status], rows)
+
+
+def tell(session: Session, news: HoldNews, held: Iterable[Reservation | _HeldRow]) -> None:
+    """Buyers and shops hear of it when the transaction is committed."""
+    notify(
+        session,
+        [HoldChange(news, one.id, one.product_id, one.supplier_id, one.quantity, one.actor) for one in held],
+    )
 
 
 def end_reservation(
@@ -240,7 +264,9 @@ def end_reservation(
         .where(Reservation.id == reservation.id, Reservation.status == "held", Reservation.expires_at > moment)
         .values(status=status, ended_at=moment, **accepted),
     )
-    if not ended:
+    if ended:
+        tell(session, _NEWS[status], [reservation])
+    else:
         expire_due(session, search, Reservation.id == reservation.id)
     return bool(ended)
 

@@ -14,6 +14,7 @@ from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.notice_outbox import forget_notices
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.pictures.service import erase_pictures
 from tis.marketplace.search.product_search import ProductSearch
@@ -87,6 +88,7 @@ def has_login(session: Session, supplier: Supplier) -> bool:
 def delete_account_data(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
     """What belongs to the accounts of users or suppliers alone: held stock, sessions, links, saved responses."""
     release_all(session, search, accounts)
+    forget_notices(session, accounts)
     for table, account in ((RefreshToken, RefreshToken.account), (IdempotentRequest, IdempotentRequest.actor)):
         session.execute(delete(table).where(account.in_(accounts)))
     for one in accounts:

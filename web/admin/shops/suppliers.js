@@ -2,7 +2,8 @@
 
 import { html, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { Badge, Button, Icon, Tabs } from "../../design/components.js";
+import { later } from "../../app/later.js";
+import { Badge, Button, Tabs, toast } from "../../design/components.js";
 import { marketJson } from "../../market/market_calls.js";
 import { PagedList, usePages } from "../lists/pages.js";
 import { Moment, PartHead } from "../lists/part_head.js";
@@ -10,6 +11,7 @@ import { ask } from "../lists/question.js";
 import { addressOf } from "../../app/addresses.js";
 
 const STATES = ["active", "suspended", "closed"];
+const ProvinceMap = later(async () => (await import("../../market/map/province_map.js")).ProvinceMap, () => toast(t("admin.map.failed"), "circle-alert"), { early: false });
 const KINDS = { active: "good", suspended: "bad", closed: "" };
 
 export function Suppliers({ query }) {
@@ -22,11 +24,17 @@ export function Suppliers({ query }) {
     event.preventDefault();
     setText(typed.trim());
   };
+  const points = (pages.items ?? []).filter((one) => one.latitude !== null).map((one) => ({ id: one.id, latitude: one.latitude, longitude: one.longitude, label: one.business_name, kind: `supplier-${status}` }));
+  const select = (id) => {
+    setSelected(id);
+    document.getElementById(`supplier-${id}`)?.scrollIntoView({ block: "nearest" });
+  };
   return html`<${PartHead} title=${t("admin.suppliers")} about=${t("admin.suppliers.about")} />
     <${Tabs} label=${t("admin.status")} selected=${status} onSelect=${setStatus} tabs=${STATES.map((id) => ({ id, label: t(`admin.status.${id}`) }))} />
     <div id=${`panel-${status}`} role="tabpanel" class="stack" aria-label=${t(`admin.status.${status}`)}>
       <form class="admin-search" role="search" onSubmit=${search}><input class="input" type="search" maxlength="200" aria-label=${t("admin.suppliers.search")} placeholder=${t("admin.suppliers.search")} value=${typed} onInput=${(event) => setTyped(event.target.value)} />
         <${Button} type="submit" icon="search" label=${t("admin.search")} /></form>
+      <div class="admin-map"><${ProvinceMap} points=${points} selected=${selected} onSelect=${select} label=${t("admin.suppliers.map")} /></div>
       <${PagedList} pages=${pages} label=${t("admin.suppliers")} empty=${t("admin.suppliers.none")}>${(one) => html`<${Supplier} one=${one} status=${status} isSelected=${one.id === selected} onSelect=${() => setSelected(one.id)} onGone=${() => pages.replace(one.id, null)} />`}<//>
     </div>`;
 }
@@ -45,11 +53,11 @@ function Supplier({ one, status, isSelected, onSelect, onGone }) {
     },
   });
   const place = [one.city, one.province].filter(Boolean).join(", ");
-  return html`<article class="admin-row" data-selected=${isSelected}>
+  return html`<article class="admin-row" id=${`supplier-${one.id}`} data-selected=${isSelected}>
     <div class="grow"><h2 class="admin-name">${status === "active" ? html`<a href=${`${addressOf("shop")}#/?supplier_id=${one.id}`}>${one.business_name}</a>` : one.business_name} <span class="faint numbers">#${one.id}</span></h2>
-      <p class="soft"><${Icon} name="map-pin" /> ${place}${one.address ? ` · ${one.address}` : ""}</p>
+      <p class="soft">${place}${one.address ? ` · ${one.address}` : ""}</p>
       <p class="faint"><small>${one.name} · ${one.email} · ${t("admin.since")} <${Moment} at=${one.registration_date} /></small></p></div>
-    <div class="admin-acts"><${Badge} kind=${KINDS[status]}>${t(`admin.status.${status}`)}<//>
+    <div class="admin-acts"><${Button} small kind="quiet" icon="map-pin" label=${t("admin.supplier.show", { name: one.business_name })} aria-pressed=${isSelected} onClick=${onSelect} /><${Badge} kind=${KINDS[status]}>${t(`admin.status.${status}`)}<//>
       ${status === "active" && html`<${Button} small kind="danger" icon="ban" onClick=${() => change("suspended")}>${t("admin.supplier.suspended.do")}<//>`}
       ${status === "suspended" && html`<${Button} small icon="circle-check" onClick=${() => change("active")}>${t("admin.supplier.active.do")}<//>`}</div>
   </article>`;

@@ -1,4 +1,4 @@
-/** The address says what is shown: `#/?q=laptop&max_price=...`, `#/p/<product>`, `#/compare/<ids>`, `#/holds` or `#/account`. */
+/** The address says what is shown: `#/?q=laptop&max_price=...`, `#/map?q=...`, `#/p/<product>`, `#/compare/<ids>`, `#/holds` or `#/account`. */
 
 import { signal } from "../../app/view.js";
 
@@ -15,7 +15,7 @@ export function placeOf(hash) {
   if (kind === "p" && /^\d{1,15}$/.test(name)) return { kind: "product", id: Number(name) };
   if (kind === "compare" && /^\d+(,\d+)*$/.test(name)) return { kind: "compare", ids: [...new Set(name.split(",").map(Number))].slice(0, MAX_COMPARED) };
   if (kind === "holds" || kind === "account") return { kind };
-  return { kind: "list", asked: askedOf(query) };
+  return { kind: "list", asked: askedOf(query), isMap: kind === "map" };
 }
 
 export const place = signal(placeOf(location.hash));
@@ -34,9 +34,10 @@ export function goTo(hash, { replace = false } = {}) {
 export const productHash = (id) => `#/p/${id}`;
 export const compareHash = (ids) => `#/compare/${ids.join(",")}`;
 
-export function listHash(asked) {
+/** On the map where that is shown. */
+export function listHash(asked, isMap = Boolean(place.value.isMap)) {
   const query = parametersOf(asked).toString();
-  return query ? `#/?${query}` : "#/";
+  return `#/${isMap ? "map" : ""}${query ? `?${query}` : ""}`;
 }
 
 /** The search with some parameters changed; null, "" and an empty list leave one out. */

@@ -12,7 +12,7 @@ const MAX_WAIT = 8000;
 const MAX_ATTEMPTS = 40;
 const MAX_MESSAGES = 100;
 
-/** `{ role, text, products, citations, suggestions, status, error }`; a running answer is the last one. */
+/** `{ role, text, products, citations, suggestions, status, error, at }`; a running answer is the last one. `at`: of one that was read again, with the prices of then. */
 export const messages = signal([]);
 export const isAnswering = signal(false);
 /** The connection is lost, and is being made again. */
@@ -27,7 +27,7 @@ export async function recall() {
   try {
     const parameters = new URLSearchParams({ ...actingAs(), limit: MAX_MESSAGES });
     const said = (await marketJson(`api/chat/conversations/${sessionId}?${parameters}`)).reverse();
-    messages.value = said.map((one) => ({ role: one.role, text: one.content, citations: one.details.citations ?? [], products: [], suggestions: [], status: "done" }));
+    messages.value = said.map(({ role, content, details, created_at: at }) => ({ role, text: content, citations: details.citations ?? [], products: details.products ?? [], suggestions: details.suggestions ?? [], status: "done", at }));
   } catch (fault) {
     if (fault.status === 404) forget();
     return;

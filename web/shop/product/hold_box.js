@@ -4,12 +4,14 @@ import { Button, Field, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { now } from "../../design/shell.js";
 import { formatRupiah, t } from "../../app/words.js";
-import { requireAccount } from "../../market/account.js";
-import { hold, holds, isHeld, release, watchHolds } from "./holds.js";
+import { account, isOpen, requireAccount } from "../../market/account.js";
+import { hold, holds, isHeld, readHolds, release, watchHolds } from "./holds.js";
 
 export function HoldBox({ product, onChange }) {
   const [quantity, setQuantity] = useState(1);
   const [error, setError] = useState("");
+  const who = account.value;
+  useEffect(() => { if (who || isOpen) readHolds().catch(() => {}); }, [who]);
   useEffect(watchHolds, []);
   const mine = (holds.value ?? []).find((one) => one.product_id === product.id);
   const attempt = async (work) => {

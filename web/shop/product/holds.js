@@ -1,8 +1,12 @@
-/** Goods that the buyer holds: asked for again while one is held, so that the shop's answer shows within seconds. */
+/** Goods that the buyer holds. The server says what a shop answers; while it cannot, the page asks again and again. */
 
+import { toast } from "../../design/components.js";
 import { signal } from "../../app/view.js";
+import { t } from "../../app/words.js";
 import { marketJson } from "../../market/market_calls.js";
+import { isLive, listenToNotices } from "../../market/notices.js";
 
+const SAID = ["accepted", "refused", "sold", "expired"];
 const ASK_MILLISECONDS = 2000;
 const MAX_SHOWN = 50;
 
@@ -25,10 +29,22 @@ export async function release(id) {
   take(await marketJson(`api/reservations/${id}/release`, { method: "POST" }));
 }
 
-/** Until the returned function is called. */
+/** From the start of the page: also who looks at other goods learns what a shop has answered. */
+export function hearOfHolds() {
+  const hear = async ({ type, role, reservation_id: id }) => {
+    if (role !== "buyer") return;
+    const news = type.replace("hold.", "");
+    const changed = await marketJson(`api/reservations/${id}`).catch(() => null);
+    if (changed && holds.value) holds.value = [changed, ...holds.value.filter((one) => one.id !== id)].sort((one, other) => other.created_at.localeCompare(one.created_at));
+    if (SAID.includes(news)) toast(t(`shop.news.${news}`), news === "accepted" || news === "sold" ? "check" : "info");
+  };
+  listenToNotices(hear, () => { if (holds.value) readHolds().catch(() => {}); });
+}
+
+/** While no news come. Until the returned function is called. */
 export function watchHolds() {
   const ask = async () => {
-    if (document.hidden || !holds.value?.some(isHeld)) return;
+    if (isLive.value || document.hidden || !holds.value?.some(isHeld)) return;
     const changes = await Promise.all(holds.value.filter(isHeld).map((one) => marketJson(`api/reservations/${one.id}`).catch(() => null)));
     changes.filter(Boolean).forEach(take);
   };

@@ -1,25 +1,30 @@
 /** The goods that were found, and what the server says about the search: corrected words, what would find more. */
 
-import { Button, Note } from "../../design/components.js";
+import { Button, Note, toast } from "../../design/components.js";
 import { html, useEffect, useRef } from "../../app/view.js";
+import { later } from "../../app/later.js";
 import { counted, t } from "../../app/words.js";
 import { ProductCard } from "../goods/product_card.js";
 import { near } from "../address/near.js";
-import { changed, goTo, listHash, MANY, ONE } from "../address/place.js";
+import { changed, goTo, listHash, MANY, ONE, place } from "../address/place.js";
 import { labelOf } from "./chips.js";
 import { fault, found, isLoading, loadMore } from "./found.js";
 
+const MapOfShops = later(async () => (await import("./map_of_shops.js")).MapOfShops, () => toast(t("shop.map.failed"), "circle-alert"), { early: false });
 const SORTS = ["relevance", "price_asc", "price_desc", "rating", "newest", "distance"];
 
 export function Results({ asked }) {
   const seen = found.value;
   if (fault.value) return html`<${Note} kind="bad" role="alert">${fault.value.message}<//>`;
   if (!seen) return html`<p class="soft" role="status">${t("shop.searching")}</p>`;
+  const { isMap } = place.value;
   const byMeaning = new Set(seen.by_meaning ?? []);
   return html`<section class="results" aria-busy=${isLoading.value} aria-label=${t("shop.results")}>
-    <div class="row-wrap results-head"><h2 class="visually-hidden">${t("shop.results")}</h2><p class="grow results-number" role="status">${numberOf(seen)}</p><${SortChoice} asked=${asked} /></div>
+    <div class="row-wrap results-head"><h2 class="visually-hidden">${t("shop.results")}</h2><p class="grow results-number" role="status">${numberOf(seen)}</p>
+      <${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//><${SortChoice} asked=${asked} /></div>
     <${Remarks} asked=${asked} seen=${seen} />
-    <div class="goods">${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>
+    ${isMap && html`<${MapOfShops} goods=${seen.items} />`}
+    <div class="goods" hidden=${isMap}>${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>
     ${seen.next_cursor && html`<${More} />`}
     <${Nearest} nearest=${seen.nearest} />
   </section>`;

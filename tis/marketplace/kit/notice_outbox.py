@@ -1,0 +1,110 @@
+"""The outbox of notices: what a transaction tells accounts is written in that transaction, as its last statements.
+
+Each account has its own numbers, 1, 2, 3 without holes: a reader that has seen one misses none before it.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy.orm import Session
+
+from tis.marketplace.tables import Notice, NoticeCounter, SupplierMember
+
+OPEN = "open"  # the account of requests without a token, where MARKETPLACE_AUTH=open
+MAX_KEPT = 1000  # of an account; older ones are deleted
+MAX_READ = 100  # at once
+_MAX_MEMBERS = 50  # of a supplier who are told
+_PENDING, _FORGOTTEN = "notices", "accounts without notices"  # in `info` of the session
+HoldNews = Literal["hold.made", "hold.accepted", "hold.refused", "hold.sold", "hold.released", "hold.expired"]
+
+
+@dataclass(frozen=True)
+class HoldChange:
+    """What became of a reservation; its buyer and the members of the shop are told."""
+
+    type: HoldNews
+    reservation_id: str
+    product_id: int
+    supplier_id: int
+    quantity: int
+    buyer: str | None
+
+
+def notify(session: Session, changes: Iterable[HoldChange]) -> None:
+    """Stored by `store_notices`, at the end of the transaction: a counter that is locked earlier could deadlock."""
+    session.info.setdefault(_PENDING, []).extend(changes)
+
+
+def forget_notices(session: Session, accounts: Collection[str]) -> None:
+    """Of accounts that are being deleted. They go at the end of the transaction, and it tells them nothing."""
+    session.info.setdefault(_FORGOTTEN, set()).update(accounts)
+
+
+def store_notices(session: Session, *, is_open: bool) -> Sequence[str]:
+    """Returns the accounts that have new ones. Locks their counters in one order."""
+    pending: list[HoldChange] = session.info.pop(_PENDING, [])
+    forgotten: set[str] = session.info.pop(_FORGOTTEN, set())
+    if not pending and not forgotten:
+        return ()
+    members = _members(session, {one.supplier_id for one in pending})
+    by_account: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    for one in pending:
+        shop = [*members[one.supplier_id], *([OPEN] if is_open else [])]
+        for role, accounts in (("buyer", [one.buyer or OPEN]), ("shop", shop)):
+            shown = {name: getattr(one, name) for name in ("reservation_id", "product_id", "supplier_id", "quantity")}
+            for account in accounts:
+                by_account[account].append((one.type, {**shown, "role": role}))
+    session.flush()
+    for account in sorted(by_account.keys() | forgotten):
+        if account in forgotten:
+            for table in (NoticeCounter, Notice):
+                session.execute(delete(table).where(table.account == account))
+        else:
+            _append(session, account, by_account[account])
+    return sorted(by_account.keys() - forgotten)
+
+
+def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int]:
+    counters = select(NoticeCounter.account, NoticeCounter.latest).where(NoticeCounter.account.in_(accounts))
+    return {row.account: row.latest for row in session.execute(counters)}
+
+
+def oldest_number(session: Session, account: str) -> int | None:
+    """Of those that are kept."""
+    return session.scalar(select(func.min(Notice.number)).where(Notice.account == account))
+
+
+def read_notices(session: Session, account: str, after: int) -> Sequence[Notice]:
+    later = select(Notice).where(Notice.account == account, Notice.number > after)
+    return session.scalars(later.order_by(Notice.number).limit(MAX_READ)).all()
+
+
+def _append(session: Session, account: str, notices: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    tail = (
+        "ON DUPLICATE KEY UPDATE latest = latest + VALUES(latest)"
+        if session.get_bind().dialect.name == "mysql"
+        else "ON CONFLICT (account) DO UPDATE SET latest = notice_counters.latest + excluded.latest"
+    )
+    counted = text(f"INSERT INTO notice_counters (account, latest) VALUES (:account, :num) {tail}")
+    session.execute(counted, {"account": account, "num": len(notices)})
+    latest = latest_numbers(session, [account])[account]
+    first = latest - len(notices) + 1
+    rows = [
+        {"account": account, "number": first + at, "type": kind, "data": data}
+        for at, (kind, data) in enumerate(notices)
+    ]
+    session.execute(insert(Notice), rows)
+    session.execute(delete(Notice).where(Notice.account == account, Notice.number <= latest - MAX_KEPT))
+
+
+def _members(session: Session, supplier_ids: Collection[int]) -> dict[int, list[str]]:
+    """The accounts of each supplier: its own, and its members'."""
+    accounts = {number: [f"supplier:{number}"] for number in supplier_ids}
+    employed = select(SupplierMember.supplier_id, SupplierMember.user_id)
+    for supplier_id, user_id in session.execute(employed.where(SupplierMember.supplier_id.in_(supplier_ids))):
+        if len(accounts[supplier_id]) <= _MAX_MEMBERS:
+            accounts[supplier_id].append(f"user:{user_id}")
+    return accounts
