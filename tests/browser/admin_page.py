@@ -34,7 +34,7 @@ class Market:
     def person(self, name: str, *, role: str = "user") -> dict[str, Any]:
         """With an e-mail of its own."""
         email = f"{name.split()[0].lower()}{next(_numbers)}@example.com"
-        account = self.made("/api/auth/register", {"name": name, "email": email, "password": PASSWORD}, None)
+        account = self.made("/api/users/register", {"name": name, "email": email, "password": PASSWORD}, None)
         if role != "user":
             database = Database(self._database_url)
             with database.writing() as session:

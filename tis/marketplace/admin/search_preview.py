@@ -17,6 +17,7 @@ from tis.marketplace.admin.preview_schemas import (
 from tis.marketplace.context import RequestContext
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.policy import require_admin
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchResults
 from tis.marketplace.search.suggestions import common_nouns
@@ -45,6 +46,7 @@ def preview_searches(
     """Without `queries`, those that the change speaks of, then common nouns of the catalogue."""
     search = context.market.search
     with context.writing() as (session, principal):
+        require_admin(principal)
         spoken_of = _spoken_of(session, change)
         before = search.with_words_of(session)
         _make(session, principal, change)

@@ -6,7 +6,7 @@ import { Badge, Button, Field } from "../../design/components.js";
 import { PagedList, usePages } from "../lists/pages.js";
 import { Moment, PartHead } from "../lists/part_head.js";
 
-const ENTITIES = ["product", "supplier", "user", "review", "category", "synonym", "reservation", "sheet"];
+const ENTITIES = ["product", "supplier", "user", "review", "category", "synonym", "reservation", "conversation"];
 const NAMES = ["actor", "entity", "entity_id", "action", "since", "until"];
 const MAX_CHARS = 100;
 

@@ -200,5 +200,5 @@ export default {
   "admin.entity.category": "Category",
   "admin.entity.synonym": "Synonym",
   "admin.entity.reservation": "Reservation",
-  "admin.entity.sheet": "Sheet",
+  "admin.entity.conversation": "Conversation",
 };

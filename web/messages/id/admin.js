@@ -200,5 +200,5 @@ export default {
   "admin.entity.category": "Kategori",
   "admin.entity.synonym": "Sinonim",
   "admin.entity.reservation": "Pemesanan",
-  "admin.entity.sheet": "Lembar data",
+  "admin.entity.conversation": "Percakapan",
 };
