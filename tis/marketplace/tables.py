@@ -594,7 +594,7 @@ class AuditEntry(Table):
     __tablename__ = "audit_log"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    at: Mapped[datetime] = mapped_column(default=now, index=True)
+    at: Mapped[datetime] = mapped_column(default=now)
     actor: Mapped[str | None] = mapped_column(String(32))
     action: Mapped[str] = mapped_column(String(64))
     entity: Mapped[str] = mapped_column(String(32))
@@ -603,6 +603,7 @@ class AuditEntry(Table):
     request_id: Mapped[str | None] = mapped_column(String(128))
 
     __table_args__ = (
+        Index("ix_audit_log_at_id", "at", "id"),
         Index("ix_audit_log_entity_id", "entity", "id"),
         Index("ix_audit_log_entity_id_id", "entity_id", "id"),
         Index("ix_audit_log_actor_id", "actor", "id"),

@@ -31,7 +31,7 @@ class Admin:
 
     def log(self, user_id: int) -> list[tuple[str, str, dict[str, Any]]]:
         """Newest first."""
-        query = {"entity": "user", "entity_id": user_id}
+        query: dict[str, Any] = {"entity": "user", "entity_id": user_id}
         entries = self.client.get("/api/audit", params=query, headers=self.headers).json()
         return [(one["action"], one["actor"], one["changes"]) for one in entries]
 

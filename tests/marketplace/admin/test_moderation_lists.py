@@ -127,6 +127,11 @@ def test_the_audit_log_is_filtered_by_action_and_time(
     assert actions(action="create") == ["create"]
     assert actions(since=middle.isoformat()) == ["change"]
     assert actions(until=middle.isoformat()) == ["create"]
+    first = admin.get(
+        "/api/audit", params={"actor": f"supplier:{supplier}", "limit": 1, "since": "2026-01-01T00:00:00Z"}
+    )
+    assert [one["action"] for one in made_list(first)] == ["change"]
+    assert [one["action"] for one in made_list(admin.get(first.links["next"]["url"]))] == ["create"]
     yesterday = middle - timedelta(days=1)
     assert actions(since=yesterday.isoformat(), until=middle.isoformat(), action="change") == []
     assert admin.get("/api/audit", params={"since": "2026-11-28T00:00:00"}).status_code == 422  # without its offset

@@ -81,7 +81,8 @@ def erase_by_request(
 ) -> tuple[DataRequest, Sequence[str]]:
     """With the ids of the sessions of the user's conversations, whose streams are to be deleted."""
     request = find_request(session, principal, request_id, "erase")
-    user_id, noted = request.user_id, {"data_request": request.id, "reason": request.reason}
+    user_id = request.user_id
+    noted: dict[str, Any] = {"data_request": request.id, "reason": request.reason}
     session_ids = erase_user(session, principal, search, user_id, **noted)
     request = _require_answerable(_lock(session, request_id), "erase")  # behind the user: `open_request` locks so, too
     copies = select(DataRequest.id).where(

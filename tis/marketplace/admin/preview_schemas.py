@@ -6,12 +6,11 @@ from pydantic import BaseModel, Field
 
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.kit.docs import responses, schema_example
-from tis.marketplace.kit.fields import text_up_to
+from tis.marketplace.kit.fields import Name
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.taxonomy.schemas import CategoryChange, CategoryForm, Slug, SynonymForm, Term
 
 MAX_QUERIES = 10
-_QueryText = text_up_to(200)
 
 
 class SynonymPut(SynonymForm):
@@ -47,7 +46,7 @@ class PreviewForm(StrictBody):
     change: WordChange = Field(
         discriminator="action", description="with the fields of the route that makes the change, and its `action`"
     )
-    queries: Annotated[list[_QueryText], Field(min_length=1, max_length=MAX_QUERIES)] | None = Field(
+    queries: Annotated[list[Name], Field(min_length=1, max_length=MAX_QUERIES)] | None = Field(
         None, description="if left out: words of the change, then the nouns that most names of products begin with"
     )
 

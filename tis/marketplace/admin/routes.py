@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel
-from sqlalchemy import select, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session, joinedload
 
 from tis.errors import NotFound
@@ -105,13 +105,20 @@ def _find_entries(
     limit: int,
 ) -> Sequence[AuditEntry]:
     require_admin(principal)
-    rows = select(AuditEntry).filter_by(**filters).order_by(AuditEntry.id.desc()).limit(limit)
     since, until = between
+    # By time where one is asked for: the index has both. Entries of several servers may be a little out of order.
+    order = (AuditEntry.id,) if since is None and until is None else (AuditEntry.at, AuditEntry.id)
+    rows = select(AuditEntry).filter_by(**filters).order_by(*(column.desc() for column in order)).limit(limit)
     if since is not None:
         rows = rows.where(AuditEntry.at >= since)
     if until is not None:
         rows = rows.where(AuditEntry.at < until)
-    return session.scalars(rows if before is None else rows.where(AuditEntry.id < before)).all()
+    if before is not None and len(order) == 1:
+        rows = rows.where(AuditEntry.id < before)
+    elif before is not None:
+        last_at = select(AuditEntry.at).where(AuditEntry.id == before).scalar_subquery()
+        rows = rows.where(tuple_(*order) < tuple_(last_at, before))
+    return session.scalars(rows).all()
 
 
 class FlaggedProductView(BaseModel):

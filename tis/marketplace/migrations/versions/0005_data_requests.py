@@ -1,4 +1,4 @@
-"""Requests of people about their data, and an index for admins who look at reviews."""
+"""Requests of people about their data, and indexes for admins: reviews by status, the audit log by time."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -36,8 +36,12 @@ def upgrade() -> None:
     op.create_index(op.f("ix_data_requests_user_id"), "data_requests", ["user_id"])
     op.create_index("ix_data_requests_status_id", "data_requests", ["status", "id"])
     op.create_index("ix_reviews_status_id", "reviews", ["status", "id"])
+    op.create_index("ix_audit_log_at_id", "audit_log", ["at", "id"])
+    op.drop_index(op.f("ix_audit_log_at"), "audit_log")
 
 
 def downgrade() -> None:
+    op.create_index(op.f("ix_audit_log_at"), "audit_log", ["at"])
+    op.drop_index("ix_audit_log_at_id", "audit_log")
     op.drop_index("ix_reviews_status_id", "reviews")
     op.drop_table("data_requests")
