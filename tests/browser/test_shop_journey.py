@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -76,11 +75,7 @@ def test_a_laptop_near_jakarta_is_held_and_the_shops_answer_comes_by_itself(
     visitor: Visitor, tmp_path: Path, kind: str
 ) -> None:
     with _running(kind, tmp_path) as (url, seller):
-        here: dict[str, Any] = {
-            "geolocation": {"latitude": -6.1754, "longitude": 106.8272},
-            "permissions": ["geolocation"],
-        }
-        phone = ShopPage(visitor.open(f"{url}/shop", PHONE, **here), PHONE)
+        phone = ShopPage(visitor.open(f"{url}/shop", PHONE), PHONE)
         page, t = phone.page, phone.t
         phone.search(_SENTENCE)
         expect(phone.names.first).to_contain_text("Laptop")
@@ -117,7 +112,7 @@ def test_a_laptop_near_jakarta_is_held_and_the_shops_answer_comes_by_itself(
 def test_where_the_stream_is_cut_the_page_asks_and_goes_on_when_it_is_back(visitor: Visitor, tmp_path: Path) -> None:
     visitor.expected = ("ERR_",)
     with _running("sqlite", tmp_path) as (url, seller):
-        shop = ShopPage(visitor.open("about:blank"), visitor.look)
+        shop = ShopPage(visitor.open(f"{url}/live"), visitor.look)
         page = shop.page
         page.route("**/api/notices/stream", lambda route: route.abort())
         page.goto(f"{url}/shop#/p/1")
