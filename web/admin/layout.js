@@ -23,6 +23,8 @@ const VIEWS = { overview: Overview, suppliers: Suppliers, flagged: FlaggedGoods,
 export function AdminPage() {
   useEffect(() => { document.title = t("page.admin"); }, []);
   const { part } = place.value;
+  // On a phone the parts are a row that may be longer than the screen.
+  useEffect(() => { document.querySelector(".desk-part[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); }, [part, isAdmin()]);
   return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="admin" end=${html`<${AdminMenu} />`} />
     <div class="desk-body">
       ${isAdmin() && html`<nav class="desk-parts" aria-label=${t("page.admin")}>${PARTS.map((name) => html`<a class="desk-part" key=${name} href=${hashOf(name)} aria-current=${name === part ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`admin.${name}`)}</span></a>`)}</nav>`}

@@ -28,5 +28,5 @@ function PreviewedQuery({ one, names }) {
 }
 
 function FirstTen({ title, ids, names, marked, sign, kind }) {
-  return html`<div><h4>${title}</h4>${ids.length ? html`<ol>${ids.map((id) => html`<li key=${id}>${names[id]} ${marked.includes(id) && html`<${Badge} kind=${kind} icon=${sign}>${t(sign === "plus" ? "admin.preview.new" : "admin.preview.gone")}<//>`}</li>`)}</ol>` : html`<p class="soft">${t("admin.preview.nothing")}</p>`}</div>`;
+  return html`<div><h3>${title}</h3>${ids.length ? html`<ol>${ids.map((id) => html`<li key=${id}>${names[id]} ${marked.includes(id) && html`<${Badge} kind=${kind} icon=${sign}>${t(sign === "plus" ? "admin.preview.new" : "admin.preview.gone")}<//>`}</li>`)}</ol>` : html`<p class="soft">${t("admin.preview.nothing")}</p>`}</div>`;
 }
