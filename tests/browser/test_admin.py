@@ -35,7 +35,9 @@ def _running(database_url: str) -> Iterator[Market]:
         database_url=database_url, jwt_secret_key=SECRET, assistant_model="off", pictures_url=pictures_url()
     )
     with served(settings) as server:
-        yield Market(server.url, database_url)
+        market = Market(server.url, database_url)
+        yield market
+        market.http.close()
 
 
 @pytest.fixture
@@ -104,9 +106,12 @@ def test_a_synonym_is_looked_at_before_it_is_saved_and_then_finds_more(
     word = f"gawai{len(str(visitor.look))}lipat"
     assert not market.found(word)
     desk.go("words")
-    expect(desk.item("notebook").first).to_be_visible()
+    expect(desk.main.get_by_role("listitem").first).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "admin-synonyms")
+    desk.main.get_by_role("searchbox").fill("notebook")
+    expect(desk.item("notebook").first).to_contain_text("laptop")
+    desk.main.get_by_role("searchbox").fill("")
     desk.button(desk.main, "admin.synonym.new").click()
     save = desk.button(desk.dialog, "save")
     expect(save).to_be_disabled()
