@@ -123,6 +123,7 @@ TypedEmail = words_up_to(320)
 Words = words_up_to(100)  # of a filter
 Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
+ReasonText = text_up_to(500)  # why an admin did something
 AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
 Reason = text_up_to(200)  # why a shop corrects its stock, or refuses a reservation
 AnswerText = text_up_to(2000)  # of a shop, to a review

@@ -17,6 +17,8 @@ from tis.marketplace.reviews.schemas import (
     REVIEW_CREATED,
     REVIEW_MODERATED,
     REVIEWS_LISTED,
+    REVIEWS_OF_ALL,
+    ModeratedReview,
     Moderation,
     ReviewChange,
     ReviewForm,
@@ -29,9 +31,11 @@ from tis.marketplace.reviews.service import (
     add_review,
     change_review,
     delete_review,
+    list_all_reviews,
     list_reviews,
     set_status,
 )
+from tis.marketplace.tables import Review, User
 
 router = APIRouter(tags=["reviews"], route_class=CheckedRoute)
 
@@ -85,8 +89,28 @@ def delete(review_id: Id, context: ContextDep) -> JSONResponse:
 def moderate(review_id: Id, form: Moderation, context: ContextDep) -> JSONResponse:
     """Hide a review or show it again, for admins."""
     with context.writing() as (session, principal):
-        return json_response(_view(set_status(session, context.market.search, principal, review_id, form.status)))
+        search = context.market.search
+        return json_response(_view(set_status(session, search, principal, review_id, form.status, form.reason)))
+
+
+@router.get("/admin/reviews", response_model=list[ModeratedReview], responses=REVIEWS_OF_ALL)
+def listed_for_admins(
+    context: ContextDep,
+    request: Request,
+    status: ReviewStatus = "hidden",
+    before: Before = None,
+    limit: Limit = 50,
+) -> JSONResponse:
+    """List the hidden reviews of all products, or the published ones, newest first, for admins."""
+    with context.reading() as (session, principal):
+        reviews = list_all_reviews(session, principal, status, before, limit + 1)
+        return page_response(request, reviews, limit, _moderated, lambda found: found[0].id)
 
 
 def _view(review_and_author: ReviewAndAuthor) -> ReviewView:
     return review_view(*review_and_author)
+
+
+def _moderated(found: tuple[Review, User, str]) -> ModeratedReview:
+    review, author, product_name = found
+    return ModeratedReview(**dict(_view((review, author))), product_name=product_name)

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
-from tis.marketplace.kit.fields import AnswerText, Name, ReviewText, abbreviated_name
+from tis.marketplace.kit.fields import AnswerText, Name, ReasonText, ReviewText, abbreviated_name
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.tables import Review, User
 
@@ -59,6 +60,7 @@ class ReviewChange(StrictBody):
 
 class Moderation(StrictBody):
     status: ReviewStatus
+    reason: ReasonText | None = Field(None, description="for the audit log")
 
 
 class ReviewAnswerForm(StrictBody):
@@ -120,6 +122,10 @@ def _author_name(author: User) -> str:
     return abbreviated_name(author.name) if author.deleted_at is None else "Deleted user"
 
 
+class ModeratedReview(ReviewView):
+    product_name: str
+
+
 # Answers of the routes, for /docs.
 _NO_PRODUCT = {404: "Product not found"}
 _NO_REVIEW = {404: "Review not found"}
@@ -131,6 +137,9 @@ REVIEW_CREATED = responses(
     KEY_USED,
 )
 REVIEWS_LISTED = responses([REVIEW_EXAMPLE], _NO_PRODUCT)
+REVIEWS_OF_ALL = responses(
+    [{**REVIEW_EXAMPLE, "status": "hidden", "product_name": "Kipas angin 12 inci"}], ADMIN_REQUIRED
+)
 REVIEW_CHANGED = responses(REVIEW_EXAMPLE, {403: "This review belongs to another user."}, _NO_REVIEW)
 REVIEW_MODERATED = responses({**REVIEW_EXAMPLE, "status": "hidden"}, {403: "Only an admin may do that."}, _NO_REVIEW)
 SHOP_REVIEWS_LISTED = responses([SHOP_REVIEW_EXAMPLE], {404: "Supplier not found"})
