@@ -80,6 +80,7 @@ from tis.http.transport.body_deadline import BodyDeadlineMiddleware
 from tis.ktp.engine_vision import EngineVision
 from tis.ktp.lazy_ocr import LazyOcr
 from tis.ktp.reader import CardReader
+from tis.ktp.routes import MAX_CHECK_BYTES as _MAX_CARD_BYTES
 from tis.ktp.routes import router as ktp_router
 from tis.ktp.vision_model import VisionModel
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
@@ -429,6 +430,7 @@ def _wrap(
     app.add_middleware(BodySizeLimitMiddleware, prefix="/v1/audio/", max_bytes=max_form_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_FILES, max_bytes=_MAX_MARKET_BYTES)
     app.add_middleware(BodySizeLimitMiddleware, prefix=MCP_PATH, max_bytes=_MAX_MCP_BYTES)
+    app.add_middleware(BodySizeLimitMiddleware, prefix=f"{KTP_PREFIX}/check", max_bytes=_MAX_CARD_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
     if settings.is_local and not hosts.are_all:
