@@ -26,14 +26,18 @@ _KATEX_FONTS = (
     "Script-Regular Size1-Regular Size2-Regular Size3-Regular Size4-Regular Typewriter-Regular"
 ).split()
 _ICONS = (
-    "activity arrow-down arrow-up audio-lines book-open braces brain camera check chevron-down "
-    "chevron-left chevron-right circle-alert circle-help code copy cpu download ellipsis external-link "
-    "eye eye-off file-text folder gauge git-branch globe hard-drive history image info key keyboard "
-    "languages layers link list loader-circle log-in log-out map-pin maximize memory-stick menu "
-    "message-square mic minus monitor moon octagon-x package panel-left pause pencil play plug plus power "
-    "refresh-cw rotate-ccw scale search send server settings share-2 shield shopping-bag skull "
-    "sliders-horizontal sparkles square square-pen star store sun table tag terminal thumbs-up timer trash-2 "
-    "triangle-alert truck unplug upload user users video volume-2 wifi wifi-off wrench x zap"
+    "activity archive arrow-down arrow-right arrow-up arrow-up-down audio-lines ban bell book-open braces brain "
+    "calendar calendar-clock camera chart-column chart-line check chevron-down chevron-left chevron-right "
+    "circle-alert circle-check circle-help circle-x clipboard-copy clipboard-paste clock code copy cpu credit-card "
+    "crosshair download ellipsis external-link eye eye-off file-spreadsheet file-text flag folder folder-tree gauge "
+    "git-branch globe grip-vertical hand hard-drive history id-card image image-plus inbox info key key-round "
+    "keyboard languages layers link list list-checks loader-circle log-in log-out mail map map-pin maximize "
+    "memory-stick menu message-circle message-square mic minus monitor moon network octagon-x package package-plus "
+    "panel-left panels-top-left pause pencil percent phone play plug plus power redo-2 refresh-cw reply rotate-ccw "
+    "scale scan-line search send server settings share-2 shield shield-check shopping-bag skull sliders-horizontal "
+    "sparkles square square-pen star store sun table tag tags terminal thumbs-up timer trash-2 trending-up "
+    "triangle-alert truck undo-2 unplug upload user user-check user-plus users video volume-2 wifi wifi-off wrench x "
+    "zap zoom-in zoom-out"
 ).split()
 
 

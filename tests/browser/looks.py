@@ -20,8 +20,9 @@ _MESSAGE = re.compile(r'^ +("[^"]+"|\w+): ("(?:\\.|[^"\\])*"),$', re.MULTILINE)
 @cache
 def messages(language: str) -> dict[str, str]:
     """Those of web/messages, by name."""
-    source = (REPOSITORY / "web" / "messages" / f"{language}.js").read_text(encoding="utf-8")
-    return {name.strip('"'): json.loads(text) for name, text in _MESSAGE.findall(source)}
+    files = sorted((REPOSITORY / "web" / "messages" / language).glob("*.js"))
+    sources = "".join(file.read_text(encoding="utf-8") for file in files)
+    return {name.strip('"'): json.loads(text) for name, text in _MESSAGE.findall(sources)}
 
 
 @dataclass(frozen=True)

@@ -61,14 +61,14 @@ class ShopPage:
 
     def register(self, name: str, email: str, password: str, picture: Callable[[], None] = lambda: None) -> None:
         """In the form that asks to sign in."""
-        self.dialog.get_by_role("button", name=self.t("shop.account.register"), exact=True).click()
+        self.dialog.get_by_role("button", name=self.t("account.register"), exact=True).click()
         for field, value in (("name", name), ("email", email), ("password", password)):
-            self.dialog.get_by_role("textbox", name=self.t(f"shop.account.{field}"), exact=True).fill(value)
+            self.dialog.get_by_role("textbox", name=self.t(f"account.{field}"), exact=True).fill(value)
         picture()
-        self.dialog.get_by_role("button", name=self.t("shop.account.register.do"), exact=True).click()
+        self.dialog.get_by_role("button", name=self.t("account.register.do"), exact=True).click()
         expect(self.dialog).to_have_count(0)
 
     def account(self, message: str) -> None:
         """An item of the menu of whoever is signed in."""
-        self.page.get_by_role("button", name=self.look.pattern("shop.account.of")).click()
+        self.page.get_by_role("button", name=self.look.pattern("account.of")).click()
         self.page.get_by_role("menuitem", name=self.t(message), exact=True).click()

@@ -163,7 +163,7 @@ def test_an_account_reviews_changes_and_ends(visitor: Visitor, tmp_path: Path) -
     with served(settings) as running:
         shop = ShopPage(visitor.open(f"{running.url}/shop#/p/1"), visitor.look)
         page, t = shop.page, shop.t
-        shop.button("shop.account.login").click()
+        shop.button("account.login").click()
         shop.register("Dewi Specimen", "dewi@example.com", "a long sentence")
         shop.button("shop.review.write").click()
         page.get_by_role("radio", name=t("shop.stars", number=4)).check()
@@ -172,7 +172,7 @@ def test_an_account_reviews_changes_and_ends(visitor: Visitor, tmp_path: Path) -
         shop.button("shop.review.send").click()
         expect(page.locator("article.review").first).to_contain_text("Dewi S.")
 
-        shop.account("shop.account")
+        shop.account("account")
         page.get_by_role("textbox", name=t("shop.preferences.brands"), exact=True).fill("Rinjani, Merapi")
         shop.button("save").first.click()
         expect(page.get_by_text(t("shop.saved")).first).to_be_visible()
@@ -182,13 +182,13 @@ def test_an_account_reviews_changes_and_ends(visitor: Visitor, tmp_path: Path) -
             shop.button("shop.data.export").click()
         assert "rinjani" in download.value.path().read_text()
         shop.button("shop.data.erase").click()
-        shop.dialog.get_by_role("textbox", name=t("shop.account.password"), exact=True).fill("wrong")
+        shop.dialog.get_by_role("textbox", name=t("account.password"), exact=True).fill("wrong")
         shop.button("shop.data.erase.do").click()
         expect(shop.dialog.get_by_role("alert")).to_be_visible()
-        shop.dialog.get_by_role("textbox", name=t("shop.account.password"), exact=True).fill("a long sentence")
+        shop.dialog.get_by_role("textbox", name=t("account.password"), exact=True).fill("a long sentence")
         shop.button("shop.data.erase.do").click()
         expect(shop.dialog).to_have_count(0)
-        expect(shop.button("shop.account.login")).to_be_visible()
+        expect(shop.button("account.login")).to_be_visible()
         page.close()  # before its server
 
 
@@ -226,7 +226,7 @@ def test_a_question_is_answered_though_the_server_is_killed_and_the_page_reloade
         wait_until_live(first.url, 200)
         shop = ShopPage(visitor.open(f"{first.url}/shop"), visitor.look)
         panel, t = shop.assistant(), shop.t
-        expect(shop.button("shop.account.of", name="Sari Specimen")).to_be_visible()
+        expect(shop.button("account.of", name="Sari Specimen")).to_be_visible()
         first.popen.send_signal(signal.SIGSTOP)  # it dies with the question in its hands
         panel.get_by_role("button", name=t("shop.assistant.example.1"), exact=True).click()
         expect(panel.locator(".answered[aria-busy=true]")).to_be_visible()

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import PHONE, PageLook, messages, on_both_screens_too
+from tests.browser.looks import PHONE, PageLook, on_both_screens_too
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 from tis.cli.top import MetricsLook, View
@@ -166,12 +166,7 @@ def test_the_numbers_shown_are_those_of_metrics_at_that_moment(visitor: Visitor,
     assert refused >= 1 and line.locator(".numbers").inner_text() == f"{refused:.0f}"
 
 
-def test_both_languages_have_every_message_and_the_page_names_none(visitor: Visitor, server: Served) -> None:
+def test_the_page_shows_no_name_of_a_message(visitor: Visitor, server: Served) -> None:
     page = visitor.open(f"{server.url}/status", PHONE)
     page.locator(IDLE).wait_for()
-    found = {name: in_page(page, f"messages/{name}.js", "return m.default;") for name in ("en", "id")}
-    assert set(found["en"]) == set(found["id"])
-    for name, text in found["en"].items():
-        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", found["id"][name])), name
-    assert found == {name: messages(name) for name in found}, "tests read the messages as the page does"
     assert re.findall(r"\bstatus\.[a-z0-9.]+\b", page.locator("main").inner_text()) == []

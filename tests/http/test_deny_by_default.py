@@ -12,7 +12,20 @@ from tests.http.keys import bearer, entry, write_key_file
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 
-PUBLIC = {"/", "/shop", "/status", "/redoc", "/live", "/ready", "/health", "/ollama", "/ollama/"}
+PUBLIC = {
+    "/",
+    "/shop",
+    "/desk",
+    "/admin",
+    "/card",
+    "/status",
+    "/redoc",
+    "/live",
+    "/ready",
+    "/health",
+    "/ollama",
+    "/ollama/",
+}
 OWN_POLICY = re.compile(r"/api/.*|/mcp|/pages/(?!kill$).*")  # of the pages the files are public
 KEY, ADMIN_KEY = "sk-of-the-walker", "sk-of-the-admin"
 

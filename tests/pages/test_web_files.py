@@ -44,7 +44,7 @@ def test_a_page_names_the_modules_that_its_scripts_import() -> None:
     assert f'src="../pages/{files.digest}/page/main.js"' in files.page("page.html", depth=1).decode()
 
 
-@pytest.mark.parametrize("path", ["/", "/shop", "/status"])
+@pytest.mark.parametrize("path", ["/", "/shop", "/desk", "/admin", "/card", "/status"])
 def test_all_that_a_page_names_is_served_for_ever_under_its_address(http: httpx2.Client, path: str) -> None:
     page = http.get(path)
     assert page.headers["cache-control"] == "no-cache" and page.headers["content-type"].startswith("text/html")
@@ -95,7 +95,7 @@ def test_vendored_files_are_those_of_their_list() -> None:
 
 def test_every_page_loads_little() -> None:
     files = read_web_files()
-    for page in ("chat.html", "status.html"):
+    for page in ("chat.html", "shop.html", "desk.html", "admin.html", "card.html", "status.html"):
         html = files.page(page).decode()
         addresses = re.findall(r'(?:src|href)="pages/\w+/([^"]+)"', html)
         total = sum(len(file.compressed or file.body) for address in addresses if (file := files.get(address)))

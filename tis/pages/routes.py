@@ -1,4 +1,4 @@
-"""/ (chat), /shop, /status, /pages/styles and the files that they load."""
+"""/ (chat), /shop, /desk, /admin, /card, /status, /pages/styles and the files that they load."""
 
 from typing import Annotated, Any
 
@@ -23,6 +23,21 @@ async def chat(request: Request, pages: PageFilesDep) -> Response:
 @router.api_route("/shop", methods=_GET)
 async def shop(request: Request, pages: PageFilesDep) -> Response:
     return await _page(request, pages, "shop.html")
+
+
+@router.api_route("/desk", methods=_GET)
+async def desk(request: Request, pages: PageFilesDep) -> Response:
+    return await _page(request, pages, "desk.html")
+
+
+@router.api_route("/admin", methods=_GET)
+async def admin(request: Request, pages: PageFilesDep) -> Response:
+    return await _page(request, pages, "admin.html")
+
+
+@router.api_route("/card", methods=_GET)
+async def card(request: Request, pages: PageFilesDep) -> Response:
+    return await _page(request, pages, "card.html")
 
 
 @router.api_route("/status", methods=_GET)

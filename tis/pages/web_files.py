@@ -25,6 +25,7 @@ _MEDIA_TYPES = {
 # Not `import(...)`, which a page loads when it needs it.
 _IMPORT = re.compile(r"""\b(?:from|import)\s*["'](\.[^"']+)["']""")
 _ASSET = re.compile(r"""(?:src|href)="pages/\w+/([^"]+)\"""")
+_HEAD = "head.html"
 _MAX_FILES = 1000
 
 
@@ -57,9 +58,15 @@ class WebFiles:
         contents = "".join(f"{path} {hashlib.sha256(files[path].body).hexdigest()}\n" for path in sorted(files))
         self.digest = hashlib.sha256(contents.encode()).hexdigest()[:16]
 
+    @property
+    def _head(self) -> str:
+        """What all pages load."""
+        file = self._files.get(_HEAD)
+        return file.body.decode() if file else ""
+
     def compress_first(self) -> None:
         """What the pages load at once. The rest (formulas, languages of code) is a hundred milliseconds of work."""
-        for name in [path for path in self._files if path.endswith(".html")]:
+        for name in [path for path in self._files if path.endswith(".html") and path != _HEAD]:
             for path in _ASSET.findall(self.page(name).decode()):
                 if path in self._files:
                     self._files[path].compressed  # noqa: B018
@@ -73,7 +80,7 @@ class WebFiles:
         `depth` is the number of folders that the page's own address has; `marks` are classes of `<html>`.
         """
         assets = f"{'../' * depth}pages/{self.digest}"
-        html = self._files[name].body.decode()
+        html = self._files[name].body.decode().replace("{{head}}\n", self._head)
         scripts = re.findall(r'<script type="module" src="\{\{assets\}\}/([^"]+)"', html)
         preloads = [f'<link rel="modulepreload" href="{{{{assets}}}}/{path}">' for path in self._imported_by(scripts)]
         html = html.replace("{{preloads}}", "\n".join(preloads)).replace("{{marks}}", marks)

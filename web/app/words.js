@@ -1,11 +1,11 @@
-/** The language of the page. `t("chat.send")` is a message; `{name}` in it is filled in. One file for each language. */
+/** The language of the page. `t("chat.send")` is a message; `{name}` in it is filled in. Pages add their own messages. */
 
-import en from "../messages/en.js";
-import id from "../messages/id.js";
+import en from "../messages/en/common.js";
+import id from "../messages/id/common.js";
 import { computed, signal } from "./view.js";
 import { readChoice, writeChoice } from "./choices.js";
 
-const MESSAGES = { en, id };
+const MESSAGES = { en: { ...en }, id: { ...id } };
 export const LANGUAGES = { en: "English", id: "Bahasa Indonesia" };
 
 export const language = signal(firstLanguage());
@@ -14,6 +14,11 @@ export function setLanguage(code) {
   language.value = code;
   writeChoice("language", code);
   document.documentElement.lang = code;
+}
+
+/** What a page says, by language. Before it is first drawn. */
+export function learnWords(...messages) {
+  for (const added of messages) for (const code of Object.keys(LANGUAGES)) Object.assign(MESSAGES[code], added[code]);
 }
 
 /** A missing message shows its name, which a test looks for. */

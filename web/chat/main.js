@@ -2,13 +2,18 @@
 
 import { effect, html, render, untracked } from "../app/view.js";
 import { Overlays } from "../design/shell.js";
-import { t } from "../app/words.js";
+import { learnWords, t } from "../app/words.js";
 import { toast } from "../design/components.js";
 import { resumeRunning } from "./answers/answering.js";
 import { ChatPage } from "./layout.js";
 import { refresh } from "./sidebar/server_copy.js";
 import { areMessagesLoaded, conversations, current, isLoaded, loadConversations, loadMessages, messageOf, path, shownDeleted, tree } from "./conversations/conversations.js";
+import chatEn from "../messages/en/chat.js";
+import chatId from "../messages/id/chat.js";
+import chatSettingsEn from "../messages/en/chat_settings.js";
+import chatSettingsId from "../messages/id/chat_settings.js";
 
+learnWords({ en: chatEn, id: chatId }, { en: chatSettingsEn, id: chatSettingsId });
 render(html`<${ChatPage} /><${Overlays} />`, document.getElementById("app"));
 
 await loadConversations();

@@ -11,8 +11,14 @@ import { language, LANGUAGES, setLanguage, t } from "../app/words.js";
 const PAGES = [
   { path: "", icon: "message-square", label: "page.chat" },
   { path: "shop", icon: "shopping-bag", label: "page.shop" },
+  { path: "card", icon: "id-card", label: "page.card" },
   { path: "status", icon: "activity", label: "page.status" },
   { path: "docs", icon: "book-open", label: "page.docs" },
+];
+/** Pages of few people: the way to them is the menu of their account. */
+const DESKS = [
+  { path: "desk", icon: "store", label: "page.desk" },
+  { path: "admin", icon: "shield", label: "page.admin" },
 ];
 const narrowest = matchMedia("(max-width: 30rem)");
 const isNarrowest = signal(narrowest.matches);
@@ -24,7 +30,7 @@ export function TopBar({ current, start, end }) {
   return html`<header class="top-bar">
     ${start}
     <a class="brand" href=${linkTo("", current)} aria-label=${t("page.home")}><img src=${assetOf("design/logo.svg")} width="26" height="26" alt="" /></a>
-    <nav class="page-links" aria-label=${t("page.all")}>${PAGES.map((page) => html`<a class="page-link" href=${linkTo(page.path, current)}
+    <nav class="page-links" aria-label=${t("page.all")}>${[...PAGES, ...DESKS.filter((page) => page.path === current)].map((page) => html`<a class="page-link" href=${linkTo(page.path, current)}
       aria-current=${page.path === current ? "page" : undefined} aria-label=${t(page.label)}><${Icon} name=${page.icon} /><span>${t(page.label)}</span></a>`)}</nav>
     <div class="grow"></div>
     ${end}

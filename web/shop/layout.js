@@ -4,7 +4,7 @@ import { TopBar } from "../design/shell.js";
 import { Button, toast } from "../design/components.js";
 import { html, signal, useEffect } from "../app/view.js";
 import { t } from "../app/words.js";
-import { account } from "./account/account.js";
+import { account } from "../market/account.js";
 import { AccountMenu } from "./account/account_menu.js";
 import { AccountPage } from "./account/account_page.js";
 import { AssistantDrawer, AssistantPanel } from "./assistant/assistant_panel.js";

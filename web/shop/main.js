@@ -1,15 +1,21 @@
 /** The shop: what the address names is shown. */
 
 import { effect, html, render, untracked } from "../app/view.js";
+import { learnWords } from "../app/words.js";
 import { Overlays } from "../design/shell.js";
-import { AccountDialog } from "./account/account_dialog.js";
-import { learnAccount } from "./account/account.js";
+import { AccountDialog } from "../market/account_dialog.js";
+import { learnAccount } from "../market/account.js";
 import { ShopPage } from "./layout.js";
 import { near } from "./address/near.js";
 import { place } from "./address/place.js";
-import { learnCategories } from "./goods/categories.js";
+import { learnCategories } from "../market/categories.js";
 import { load } from "./search/found.js";
+import shopEn from "../messages/en/shop.js";
+import shopId from "../messages/id/shop.js";
+import accountEn from "../messages/en/account.js";
+import accountId from "../messages/id/account.js";
 
+learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId });
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();

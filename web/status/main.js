@@ -2,13 +2,15 @@
 
 import { Overlays, TopBar } from "../design/shell.js";
 import { html, render } from "../app/view.js";
-import { t } from "../app/words.js";
+import { learnWords, t } from "../app/words.js";
 import { Charts } from "./charts.js";
 import { Around, Machine, Refusals, Streams, Users } from "./details.js";
 import { link, look, refused, start } from "./live.js";
 import { Models } from "./models.js";
 import { Headline, Tiles, Unseen } from "./overview.js";
 import { Requests } from "./requests.js";
+import statusEn from "../messages/en/status.js";
+import statusId from "../messages/id/status.js";
 
 function Page() {
   const isLocked = refused.value.has("metrics") && !look.value;
@@ -22,5 +24,6 @@ function Page() {
     </main><${Overlays} /></div>`;
 }
 
+learnWords({ en: statusEn, id: statusId });
 render(html`<${Page} />`, document.getElementById("app"));
 start();

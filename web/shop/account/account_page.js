@@ -4,14 +4,14 @@ import { Button, Dialog, Field, Note, toast } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatDay, formatTime, t } from "../../app/words.js";
 import { goTo } from "../address/place.js";
-import { account, actingAs, learnAccount, signOut } from "./account.js";
-import { keepTokens, marketCall, marketJson, tokens } from "./market_calls.js";
+import { account, actingAs, learnAccount, signOut } from "../../market/account.js";
+import { keepTokens, marketCall, marketJson, tokens } from "../../market/market_calls.js";
 
 export function AccountPage() {
   const who = account.value;
   if (who === undefined) return null;
-  if (!who) return html`<${Note} kind="info">${t("shop.account.sign.in")}<//>`;
-  return html`<section class="account-page stack"><h2>${t("shop.account.of", { name: who.name })}</h2>
+  if (!who) return html`<${Note} kind="info">${t("account.sign.in")}<//>`;
+  return html`<section class="account-page stack"><h2>${t("account.of", { name: who.name })}</h2>
     ${who.email_confirmed === false && html`<${ConfirmEmail} />`}
     <${Preferences} />
     ${tokens.value && html`<${Profile} who=${who} /><${NewPassword} /><${Sessions} /><${Data} who=${who} />`}
@@ -37,9 +37,9 @@ function ConfirmEmail() {
   const [attempt, error] = useAttempt();
   const send = () => attempt(async () => {
     await marketCall("api/auth/email/confirmation", { method: "POST" });
-    toast(t("shop.account.sent.confirmation"), "send");
+    toast(t("account.sent.confirmation"), "send");
   });
-  return html`${error}<${Note} kind="warn"><div class="row-wrap"><span class="grow">${t("shop.account.unconfirmed")}</span><${Button} small onClick=${send}>${t("shop.account.confirm.again")}<//></div><//>`;
+  return html`${error}<${Note} kind="warn"><div class="row-wrap"><span class="grow">${t("account.unconfirmed")}</span><${Button} small onClick=${send}>${t("account.confirm.again")}<//></div><//>`;
 }
 
 const textOf = (given, set, name, label, more = {}) => html`<${Field} label=${t(label)}>${(attributes) => html`<input class="input" ...${more} value=${given[name] ?? ""} onInput=${(event) => set({ ...given, [name]: event.target.value })} ...${attributes} />`}<//>`;
@@ -55,9 +55,9 @@ function Profile({ who }) {
       toast(t("shop.saved"));
     });
   };
-  return html`<section class="card"><header><h3>${t("shop.account.profile")}</h3></header><form class="stack" onSubmit=${save}>${error}
-    ${textOf(given, setGiven, "name", "shop.account.name", { required: true, autocomplete: "name" })}
-    ${textOf(given, setGiven, "phone", "shop.account.phone", { type: "tel", autocomplete: "tel" })}
+  return html`<section class="card"><header><h3>${t("account.profile")}</h3></header><form class="stack" onSubmit=${save}>${error}
+    ${textOf(given, setGiven, "name", "account.name", { required: true, autocomplete: "name" })}
+    ${textOf(given, setGiven, "phone", "account.phone", { type: "tel", autocomplete: "tel" })}
     ${textOf(given, setGiven, "city", "shop.filter.city", { autocomplete: "address-level2" })}
     <div class="row"><div class="grow"></div><${Button} type="submit">${t("save")}<//></div></form></section>`;
 }
@@ -97,12 +97,12 @@ function NewPassword() {
     attempt(async () => {
       await marketCall("api/auth/password", { method: "POST", json: { password: given.next, old_password: given.old || null } });
       setGiven({ old: "", next: "" });
-      toast(t("shop.account.password.changed"));
+      toast(t("account.password.changed"));
     });
   };
-  return html`<section class="card"><header><h3>${t("shop.account.password")}</h3></header><form class="stack" onSubmit=${save}>${error}
-    ${textOf(given, setGiven, "old", "shop.account.password.old", { type: "password", autocomplete: "current-password" })}
-    ${textOf(given, setGiven, "next", "shop.account.password.new", { type: "password", autocomplete: "new-password", required: true, minlength: 8 })}
+  return html`<section class="card"><header><h3>${t("account.password")}</h3></header><form class="stack" onSubmit=${save}>${error}
+    ${textOf(given, setGiven, "old", "account.password.old", { type: "password", autocomplete: "current-password" })}
+    ${textOf(given, setGiven, "next", "account.password.new", { type: "password", autocomplete: "new-password", required: true, minlength: 8 })}
     <div class="row"><div class="grow"></div><${Button} type="submit">${t("save")}<//></div></form></section>`;
 }
 
@@ -129,7 +129,7 @@ function Data({ who }) {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
   return html`<section class="card"><header><h3>${t("shop.data")}</h3></header><p class="soft">${t("shop.data.about")}</p>${error}
-    <div class="row-wrap"><${Button} icon="download" onClick=${save}>${t("shop.data.export")}<//><${Button} icon="log-out" onClick=${() => signOut()}>${t("shop.account.logout")}<//><div class="grow"></div>
+    <div class="row-wrap"><${Button} icon="download" onClick=${save}>${t("shop.data.export")}<//><${Button} icon="log-out" onClick=${() => signOut()}>${t("account.logout")}<//><div class="grow"></div>
       <${Button} kind="danger" icon="trash-2" onClick=${() => setErasing(true)}>${t("shop.data.erase")}<//></div>
     ${isErasing && html`<${Erase} who=${who} onClose=${() => setErasing(false)} />`}</section>`;
 }
@@ -149,6 +149,6 @@ function Erase({ who, onClose }) {
     });
   };
   return html`<${Dialog} title=${t("shop.data.erase")} onClose=${onClose}><form class="stack" onSubmit=${erase}>${error}<p>${t("shop.data.erase.about")}</p>
-    ${who.has_password !== false && textOf(given, setGiven, "password", "shop.account.password", { type: "password", required: true, autocomplete: "current-password" })}
+    ${who.has_password !== false && textOf(given, setGiven, "password", "account.password", { type: "password", required: true, autocomplete: "current-password" })}
     <div class="row"><div class="grow"></div><${Button} kind="danger" type="submit">${t("shop.data.erase.do")}<//></div></form><//>`;
 }

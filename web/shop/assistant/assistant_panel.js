@@ -3,7 +3,7 @@
 import { Button, Dialog, Icon, Note } from "../../design/components.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { account, isOpen, requireAccount } from "../account/account.js";
+import { account, isOpen, requireAccount } from "../../market/account.js";
 import { ProductCard } from "../goods/product_card.js";
 import { ask, forget, isAnswering, isReconnecting, messages, recall, stop } from "./conversation.js";
 import { provenPieces } from "./proofs.js";

@@ -3,8 +3,8 @@
 import { signal } from "../../app/view.js";
 import { eventsOf } from "../../app/event_stream.js";
 import { t } from "../../app/words.js";
-import { actingAs, whenKnown } from "../account/account.js";
-import { marketCall, marketJson } from "../account/market_calls.js";
+import { actingAs, whenKnown } from "../../market/account.js";
+import { marketCall, marketJson } from "../../market/market_calls.js";
 
 const NAME = "tis.shop.conversation";
 const FIRST_WAIT = 500;

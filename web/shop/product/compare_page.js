@@ -3,7 +3,7 @@
 import { Icon, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatRupiah, language, t, wordOr } from "../../app/words.js";
-import { marketJson } from "../account/market_calls.js";
+import { marketJson } from "../../market/market_calls.js";
 import { attributeText, kilometres } from "../goods/product_card.js";
 import { near, nearParameters } from "../address/near.js";
 import { parametersOf, productHash } from "../address/place.js";

@@ -4,7 +4,7 @@ import { Button, Field, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { now } from "../../design/shell.js";
 import { formatRupiah, t } from "../../app/words.js";
-import { requireAccount } from "../account/account.js";
+import { requireAccount } from "../../market/account.js";
 import { hold, holds, isHeld, release, watchHolds } from "./holds.js";
 
 export function HoldBox({ product, onChange }) {

@@ -1,7 +1,7 @@
 /** Goods that the buyer holds: asked for again while one is held, so that the shop's answer shows within seconds. */
 
 import { signal } from "../../app/view.js";
-import { marketJson } from "../account/market_calls.js";
+import { marketJson } from "../../market/market_calls.js";
 
 const ASK_MILLISECONDS = 2000;
 const MAX_SHOWN = 50;

@@ -3,8 +3,8 @@
 import { Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { account, isOpen } from "../account/account.js";
-import { marketJson } from "../account/market_calls.js";
+import { account, isOpen } from "../../market/account.js";
+import { marketJson } from "../../market/market_calls.js";
 import { productHash } from "../address/place.js";
 import { HoldState } from "./hold_box.js";
 import { holds, readHolds, release, watchHolds } from "./holds.js";

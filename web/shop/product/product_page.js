@@ -3,7 +3,7 @@
 import { Badge, Button, Icon, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatRupiah, t } from "../../app/words.js";
-import { marketJson } from "../account/market_calls.js";
+import { marketJson } from "../../market/market_calls.js";
 import { attributeName, attributeText, compared, kilometres, Stars, Stock, toggleCompared } from "../goods/product_card.js";
 import { near, nearParameters } from "../address/near.js";
 import { listHash, parametersOf } from "../address/place.js";

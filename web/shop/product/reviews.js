@@ -2,9 +2,9 @@
 
 import { Badge, Button, Field, Icon, Note, toast } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
-import { account } from "../account/account.js";
+import { account } from "../../market/account.js";
 import { formatDay, t } from "../../app/words.js";
-import { marketCall, marketJson, tokens } from "../account/market_calls.js";
+import { marketCall, marketJson, tokens } from "../../market/market_calls.js";
 
 const PAGE = 10;
 
@@ -28,7 +28,7 @@ export function Reviews({ productId }) {
       <div class="row-wrap"><span class="stars" role="img" aria-label=${t("shop.stars", { number: one.rating })}>${[1, 2, 3, 4, 5].map((number) => html`<${Icon} name="star" key=${number} />`).slice(0, one.rating)}</span>
         <strong>${one.title}</strong>${one.verified_purchase && html`<${Badge} kind="good" icon="check">${t("shop.verified")}<//>`}</div>
       ${one.body && html`<p>${one.body}</p>`}
-      <p class="faint"><small>${one.author ?? t("shop.account.anybody")} · ${formatDay(new Date(one.created_at))}</small></p>
+      <p class="faint"><small>${one.author ?? t("account.anybody")} · ${formatDay(new Date(one.created_at))}</small></p>
     </article>`)}
     ${seen?.hasMore && html`<${Button} small onClick=${() => read(seen.items.at(-1))}>${t("shop.more")}<//>`}
   </section>`;

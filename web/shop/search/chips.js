@@ -4,7 +4,7 @@ import { Icon } from "../../design/components.js";
 import { html } from "../../app/view.js";
 import { formatRupiah, t, wordOr } from "../../app/words.js";
 import { changed, goTo, listHash, MANY } from "../address/place.js";
-import { categoryName } from "../goods/categories.js";
+import { categoryName } from "../../market/categories.js";
 import { found, readings } from "./found.js";
 
 const MONEY = new Set(["min_price", "max_price", "total_price"]);

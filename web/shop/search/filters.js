@@ -4,7 +4,7 @@ import { Button, Dialog, Field } from "../../design/components.js";
 import { html, useState } from "../../app/view.js";
 import { formatNumber, formatRupiah, formatShort, t, wordOr } from "../../app/words.js";
 import { changed, goTo, listHash } from "../address/place.js";
-import { categoryName } from "../goods/categories.js";
+import { categoryName } from "../../market/categories.js";
 import { facets } from "./found.js";
 
 const MAX_SHOWN = 8;

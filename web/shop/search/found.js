@@ -1,7 +1,7 @@
 /** What a search has found: the goods, the counts beside them, and what the server says about the search. */
 
 import { batch, signal } from "../../app/view.js";
-import { marketJson } from "../account/market_calls.js";
+import { marketJson } from "../../market/market_calls.js";
 import { nearParameters } from "../address/near.js";
 import { parametersOf } from "../address/place.js";
 

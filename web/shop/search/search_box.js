@@ -3,7 +3,7 @@
 import { Button, Icon } from "../../design/components.js";
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
-import { marketJson } from "../account/market_calls.js";
+import { marketJson } from "../../market/market_calls.js";
 import { changed, goTo, listHash, productHash } from "../address/place.js";
 
 const WAIT_MILLISECONDS = 120;

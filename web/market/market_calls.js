@@ -1,8 +1,8 @@
 /** Calls of the marketplace's API, with the token of whoever is signed in. A token that has run out is exchanged once. */
 
-import { ApiError, call } from "../../app/api.js";
-import { language } from "../../app/words.js";
-import { signal } from "../../app/view.js";
+import { ApiError, call } from "../app/api.js";
+import { language } from "../app/words.js";
+import { signal } from "../app/view.js";
 
 const NAME = "tis.market.tokens";
 

@@ -1,8 +1,8 @@
 /** Signing in, registering, and asking for a new password. */
 
-import { Button, Dialog, Field, Note } from "../../design/components.js";
-import { html, useEffect, useState } from "../../app/view.js";
-import { t } from "../../app/words.js";
+import { Button, Dialog, Field, Note } from "../design/components.js";
+import { html, useEffect, useState } from "../app/view.js";
+import { t } from "../app/words.js";
 import { accountForm, readConsent, register, sendReset, signIn } from "./account.js";
 
 const MIN_PASSWORD = 8;
@@ -10,7 +10,7 @@ const MIN_PASSWORD = 8;
 export function AccountDialog() {
   const form = accountForm.value;
   if (!form) return null;
-  return html`<${Dialog} title=${t(`shop.account.${form}`)} onClose=${() => { accountForm.value = null; }}><${AccountForm} form=${form} key=${form} /><//>`;
+  return html`<${Dialog} title=${t(`account.${form}`)} onClose=${() => { accountForm.value = null; }}><${AccountForm} form=${form} key=${form} /><//>`;
 }
 
 function AccountForm({ form }) {
@@ -33,21 +33,21 @@ function AccountForm({ form }) {
     }
     setBusy(false);
   };
-  const input = (name, type, autocomplete, more = {}) => html`<${Field} label=${t(`shop.account.${name}`)} help=${more.help}>${(attributes) => html`<input class="input" type=${type} name=${name} required
+  const input = (name, type, autocomplete, more = {}) => html`<${Field} label=${t(`account.${name}`)} help=${more.help}>${(attributes) => html`<input class="input" type=${type} name=${name} required
     autocomplete=${autocomplete} minlength=${more.minlength} value=${given[name]} onInput=${(event) => setGiven({ ...given, [name]: event.target.value })} ...${attributes} />`}<//>`;
-  if (isSent) return html`<${Note} kind="good" role="status">${t("shop.account.sent")}<//>`;
+  if (isSent) return html`<${Note} kind="good" role="status">${t("account.sent")}<//>`;
   return html`<form class="stack" onSubmit=${submit}>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${form === "register" && input("name", "text", "name")}
     ${input("email", "email", "username")}
     ${form === "login" && input("password", "password", "current-password")}
-    ${form === "register" && input("password", "password", "new-password", { minlength: MIN_PASSWORD, help: t("shop.account.password.help", { number: MIN_PASSWORD }) })}
-    ${consent?.url && html`<p class="soft"><small>${t("shop.account.consent")} <a href=${consent.url} rel="noopener noreferrer" target="_blank">${t("shop.account.notice")}</a></small></p>`}
+    ${form === "register" && input("password", "password", "new-password", { minlength: MIN_PASSWORD, help: t("account.password.help", { number: MIN_PASSWORD }) })}
+    ${consent?.url && html`<p class="soft"><small>${t("account.consent")} <a href=${consent.url} rel="noopener noreferrer" target="_blank">${t("account.notice")}</a></small></p>`}
     <div class="row-wrap">
-      ${form !== "login" && html`<${Button} kind="quiet" onClick=${() => { accountForm.value = "login"; }}>${t("shop.account.login")}<//>`}
-      ${form === "login" && html`<${Button} kind="quiet" onClick=${() => { accountForm.value = "register"; }}>${t("shop.account.register")}<//><${Button} kind="quiet" onClick=${() => { accountForm.value = "forgot"; }}>${t("shop.account.forgot")}<//>`}
+      ${form !== "login" && html`<${Button} kind="quiet" onClick=${() => { accountForm.value = "login"; }}>${t("account.login")}<//>`}
+      ${form === "login" && html`<${Button} kind="quiet" onClick=${() => { accountForm.value = "register"; }}>${t("account.register")}<//><${Button} kind="quiet" onClick=${() => { accountForm.value = "forgot"; }}>${t("account.forgot")}<//>`}
       <div class="grow"></div>
-      <${Button} kind="primary" type="submit" disabled=${isBusy}>${t(`shop.account.${form}.do`)}<//>
+      <${Button} kind="primary" type="submit" disabled=${isBusy}>${t(`account.${form}.do`)}<//>
     </div>
   </form>`;
 }

@@ -1,8 +1,8 @@
 /** The names of categories in the language of the page. The search has their slugs. */
 
-import { signal } from "../../app/view.js";
-import { language } from "../../app/words.js";
-import { marketJson } from "../account/market_calls.js";
+import { signal } from "../app/view.js";
+import { language } from "../app/words.js";
+import { marketJson } from "./market_calls.js";
 
 const names = signal(new Map());
 

@@ -1,7 +1,7 @@
 /** Who shops: an account that signed in, or, on an open server of one's own, its first user. */
 
-import { call } from "../../app/api.js";
-import { signal } from "../../app/view.js";
+import { call } from "../app/api.js";
+import { signal } from "../app/view.js";
 import { keepTokens, marketJson, tokens } from "./market_calls.js";
 
 /** `{ id, name, email, ai_access_enabled, kind }`; null while nobody is signed in, undefined before that is known. */
