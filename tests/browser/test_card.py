@@ -97,7 +97,7 @@ def test_a_doubtful_date_is_read_corrected_checked_at_once_and_copied(
 
     assert len(answers) >= 2 and {answer.headers["cache-control"] for answer in answers} == {"no-store"}
     assert card.kept() == NOTHING_KEPT
-    page.goto(f"{server.url}/status")
+    page.goto(f"{server.url}/live")
     page.go_back()
     expect(card.start).to_be_visible()
     assert card.kept() == NOTHING_KEPT

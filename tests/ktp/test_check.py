@@ -59,7 +59,7 @@ def test_a_whole_card_that_agrees_with_itself_has_no_warning() -> None:
         ({"tgl_lahir": "18-08-1985"}, [("nik_date_mismatch", "nik")]),
         ({"jenis_kelamin": "PEREMPUAN"}, [("nik_sex_mismatch", "nik")]),
         ({"kabupaten_kota": "KOTA BEKASI"}, [("nik_region_differs", "nik")]),
-        ({"nik": "3201019908859001"}, [("nik_date_invalid", "nik")]),
+        ({"nik": "3201011713859001"}, [("nik_date_invalid", "nik")]),
         ({"nik": "9999991708859001"}, [("nik_region_unknown", "nik")]),
         ({"nik": "32010117088590"}, [("nik_malformed", "nik")]),
         ({"nik": ""}, [("nik_unread", "nik")]),

@@ -75,7 +75,7 @@ function Loupe({ card, bitmap }) {
   const isHidden = name === "nik" && !isNikShown.value;
   useEffect(() => {
     if (!box || isHidden) return;
-    const part = widened(box, (0.5 * sizeOf(box).height) / sizeOf(box).width, 0.3);
+    const part = widened(box, (0.6 * sizeOf(box).height) / sizeOf(box).width, 0.18);
     const { width, height } = sizeOf(part);
     straighten(bitmap, part, canvas.current, Math.round(Math.min(1400, (120 * width) / height)), 120);
   }, [name, isHidden]);
@@ -85,8 +85,10 @@ function Loupe({ card, bitmap }) {
     : html`<span class="soft">${hint}</span>`}</div>`;
 }
 
+/** A little wider: where a value stands behind its colon, the reader guesses where it begins. */
 function boxAround(box) {
-  return widened(box, (0.12 * sizeOf(box).height) / Math.max(1, sizeOf(box).width), 0.1);
+  const { width, height } = sizeOf(box);
+  return widened(box, (0.3 * height) / Math.max(1, width), 0.06);
 }
 
 function nameOf(card, name) {

@@ -7,8 +7,8 @@ import { activeField, focusedField, isNikShown, pointedField, warningsOf } from 
 import { correct, settle } from "./checking.js";
 import { CHOICES, GROUPS, levelOf, masked, MAX_CHARACTERS, printedDate } from "./fields.js";
 
-const LEVEL_ICONS = { sure: "check", likely: "eye", doubtful: "triangle-alert", unread: "circle-help", corrected: "pencil" };
-const SHORT = new Set(["tgl_lahir", "jenis_kelamin", "gol_darah", "tempat_lahir", "alamat.rt_rw", "kewarganegaraan", "alamat.kel_desa", "alamat.kecamatan", "agama", "status_perkawinan", "berlaku_hingga"]);
+const LEVEL_ICONS = { sure: "check", agreed: "circle-check", likely: "eye", doubtful: "triangle-alert", unread: "circle-help", corrected: "pencil" };
+const SHORT = new Set(["tgl_lahir", "jenis_kelamin", "gol_darah", "tempat_lahir", "alamat.rt_rw", "kewarganegaraan", "alamat.kel_desa", "alamat.kecamatan", "agama", "status_perkawinan", "berlaku_hingga", "kabupaten_kota"]);
 
 export function FieldList({ card }) {
   return GROUPS.map((group) => html`<section class="card card-group" aria-label=${t(`card.group.${group.name}`)}>
@@ -52,7 +52,7 @@ function Level({ card, name, level }) {
   const percent = `${formatNumber(Math.floor(part * 100))} %`;
   const word = t(`card.level.${level}`);
   return html`<span class="card-level" id="field-${name}-level"><${Icon} name=${LEVEL_ICONS[level]} />${level === "sure" ? html`<span class="visually-hidden">${word}</span>` : word}
-    ${level !== "unread" && level !== "corrected" && html`<span class="numbers">${percent}</span>`}</span>`;
+    ${["sure", "likely", "doubtful"].includes(level) && html`<span class="numbers">${percent}</span>`}</span>`;
 }
 
 export function NikButton() {
@@ -79,5 +79,5 @@ function nikDate(card) {
   const info = card.said.nik_info;
   const date = printedDate(info?.birth_date);
   if (!date || date === card.values.tgl_lahir) return [];
-  return [html`<p>${t("card.nik.date", { date })} <${Button} small icon="arrow-down" onClick=${() => correct(card.id, "tgl_lahir", date)}>${t("card.nik.date.use")}<//></p>`];
+  return [html`<p class="row-wrap">${t("card.nik.date", { date })}<${Button} small icon="arrow-down" onClick=${() => correct(card.id, "tgl_lahir", date)}>${t("card.nik.date.use")}<//></p>`];
 }

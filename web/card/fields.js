@@ -39,12 +39,18 @@ export function nested(values) {
   };
 }
 
-/** "corrected", "unread", "sure", "likely" or "doubtful". */
+/** "corrected", "unread", "agreed", "sure", "likely" or "doubtful". */
 export function levelOf(card, name) {
   if (name in card.corrected) return "corrected";
   if (!card.values[name]) return "unread";
+  if (name === "nik" && contradicts(card.answer) && !contradicts(card.said)) return "agreed";
   const confidence = card.answer.confidence[name] ?? 0;
   return confidence >= SURE ? "sure" : confidence >= LIKELY ? "likely" : "doubtful";
+}
+
+/** The server trusts a NIK less that the printed date or sex contradicts; a correction of these may settle that. */
+function contradicts({ warnings }) {
+  return warnings.some(({ code }) => ["nik_date_mismatch", "nik_sex_mismatch", "nik_date_invalid"].includes(code));
 }
 
 /** Region and last four digits, as `mask=nik` of the API leaves them. */

@@ -30,7 +30,7 @@ export function CardPage() {
     take(files);
   };
   return html`<div class="page"><a class="skip-link" href="#content">${t("skip.to.content")}</a><${TopBar} current="card" />
-    <main id="content" class="card-page" tabindex="-1" data-over=${isOver}>
+    <main id="content" class=${all.length ? "card-page" : "card-page starting"} tabindex="-1" data-over=${isOver && all.length > 0}>
       <div class="card-head">
         <div class="stack card-title"><h1>${t("card.title")}</h1><p class="card-promise"><${Icon} name="shield-check" /><span>${t("card.promise")}</span></p></div>
         ${all.length > 0 && html`<${Actions} all=${all} card=${card} onCamera=${onCamera} />`}

@@ -5,6 +5,7 @@ import { eventsOf } from "../app/event_stream.js";
 import { t, wordOr } from "../app/words.js";
 import { cardOf, cards, change, controllerOf, keepAnswer } from "./cards.js";
 import { openPicture } from "./picture.js";
+import { reader } from "./reader_state.js";
 import { thumbOf } from "./thumb.js";
 
 const MAX_AT_ONCE = 2;
@@ -45,6 +46,7 @@ async function read({ id, file }) {
     const answer = await patiently(() => ask(picture.blob, (stage) => change(id, { stage }), signal), signal);
     change(id, { thumb: bitmap && thumbOf(bitmap, answer) });
     keepAnswer(id, answer);
+    reader.value = { state: "ready", reason: "" };
   } catch (fault) {
     if (cardOf(id) && !signal.aborted) change(id, { state: "failed", stage: null, fault: faultOf(fault) });
   } finally {

@@ -67,6 +67,7 @@ export default {
   "card.field.provinsi": "Province",
   "card.field.kabupaten_kota": "Regency",
   "card.level.sure": "Sure",
+  "card.level.agreed": "Agrees now",
   "card.level.likely": "Look again",
   "card.level.doubtful": "Doubtful",
   "card.level.unread": "Not read",

@@ -67,6 +67,7 @@ export default {
   "card.field.provinsi": "Provinsi",
   "card.field.kabupaten_kota": "Kabupaten/kota",
   "card.level.sure": "Yakin",
+  "card.level.agreed": "Kini cocok",
   "card.level.likely": "Lihat lagi",
   "card.level.doubtful": "Meragukan",
   "card.level.unread": "Tidak terbaca",
