@@ -2,12 +2,13 @@
 
 import csv
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Response, expect
+from playwright.sync_api import Browser, Response, Route, expect
 
 from tests.browser.card_page import NOTHING_KEPT, CardPage, drawn, film, middle_on_card, on_a_table, specimen
 from tests.browser.conftest import FAKE_DEVICES, Visitor, chromium_path
@@ -19,6 +20,8 @@ from tests.ktp.printed import CARD, card_lines
 from tests.serving import Served, served, settings_with
 
 _SEED = 3  # Lia Firmansyah, born on 10-02-1997, who has not moved
+
+_MAX_CARDS = 50  # of the page
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +143,10 @@ def test_five_pictures_are_a_table_and_a_broken_one_is_an_error_of_its_row(
     require_accessible(page)
     visitor.picture(page, "card-of-batch")
     card.button("card.all").click()
+    expect(card.rows.nth(1).locator(".card-open")).to_be_focused()
     card.button("card.remove.of", name="broken.jpg").click()
     expect(card.rows).to_have_count(4)
+    expect(card.rows.nth(2).locator(".card-remove")).to_be_focused()
     card.button("card.clear").click()
     expect(card.start).to_be_visible()
     page.wait_for_function("() => window.addresses.size === 0")
@@ -231,6 +236,63 @@ def test_a_picture_without_a_card_says_what_is_wrong_with_it(
     visitor.picture(page, "card-not-found")
     card.button("card.remove").click()
     expect(card.start).to_be_visible()
+
+
+@on_both_screens_too
+def test_the_stages_show_while_a_card_is_read(visitor: Visitor) -> None:
+    ocr, go_on = ScriptedOcr(), threading.Event()
+    ocr.before_reading = lambda: go_on.wait(60)
+    with serve_all(ocr) as slow:
+        card = open_page(visitor, slow)
+        page, t = card.page, card.t
+        card.button("card.specimen").click()
+        steps = page.get_by_role("list", name=t("card.steps")).get_by_role("listitem")
+        expect(steps).to_have_count(4)
+        expect(steps.first).to_have_attribute("aria-current", "step")
+        expect(page.get_by_text(t("card.first"))).to_be_visible()
+        require_accessible(page)
+        visitor.picture(page, "card-reading")
+        go_on.set()
+        card.until_read()
+        page.close()  # before its server
+
+
+def test_a_batch_is_bounded_and_can_be_stopped(visitor: Visitor, tmp_path: Path) -> None:
+    ocr, go_on = ScriptedOcr(), threading.Event()
+    ocr.before_reading = lambda: go_on.wait(60)
+    with serve_all(ocr) as slow:
+        card = open_page(visitor, slow)
+        page, t = card.page, card.t
+        card.choose(*[saved(tmp_path / f"{number}.png", picture(600, 400)) for number in range(_MAX_CARDS + 2)])
+        expect(card.rows).to_have_count(_MAX_CARDS)
+        expect(page.get_by_text(t("card.too.many", max=_MAX_CARDS)).first).to_be_attached()
+        reading = page.locator(".card-table tr[data-state=reading]")
+        expect(reading).to_have_count(2)
+        card.button("card.stop").click()
+        go_on.set()
+        expect(page.get_by_text(t("card.batch", done=_MAX_CARDS, number=_MAX_CARDS))).to_be_visible()
+        expect(page.locator(".card-table tr[data-state=read]")).to_have_count(2)
+        expect(card.rows.last).to_contain_text(t("card.fault.stopped"))
+        card.button("card.again.of", name=f"{_MAX_CARDS - 1}.png").click()
+        expect(card.rows.last).to_have_attribute("data-state", "read")
+        page.close()  # before its server
+
+
+def test_a_busy_server_is_asked_again(visitor: Visitor, scripted: Served, tmp_path: Path) -> None:
+    visitor.expected = ("429",)
+    card = open_page(visitor, scripted)
+    refusals = [{"detail": {"code": "rate_limit_exceeded", "message": "Busy.", "field": None}}]
+
+    def answer(route: Route) -> None:
+        if refusals:
+            route.fulfill(status=429, headers={"Retry-After": "1"}, json=refusals.pop())
+        else:
+            route.continue_()
+
+    card.page.route("**/ktp-ocr/", answer)
+    card.choose(saved(tmp_path / "card.png", picture()))
+    card.until_read()
+    assert refusals == []
 
 
 def test_a_picture_can_be_pasted_and_dropped(visitor: Visitor, scripted: Served) -> None:

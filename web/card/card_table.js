@@ -36,9 +36,14 @@ function BatchProgress({ all }) {
 function CardRow({ card }) {
   const isRead = card.state === "read";
   const open = () => { openId.value = card.id; };
+  const remove = ({ currentTarget }) => {
+    const row = currentTarget.closest("tr");
+    (row.nextElementSibling ?? row.previousElementSibling)?.querySelector(".card-remove").focus();
+    removeCard(card.id);
+  };
   const nik = isRead ? (isNikShown.value ? card.values.nik : masked(card.values.nik)) : "";
   const name = (isRead && card.values.nama) || card.name || t("card.unnamed");
-  return html`<tr data-state=${card.state}>
+  return html`<tr data-state=${card.state} data-card=${card.id}>
     <td class="card-cell-thumb"><${Thumb} canvas=${card.thumb} /></td>
     <th scope="row" class="card-cell-name">${isRead ? html`<button type="button" class="card-open" onClick=${open}>${name}</button>` : html`<span>${name}</span>`}
       <div class="faint one-line card-small">${isRead && card.values.nama ? card.name : ""}</div></th>
@@ -47,7 +52,7 @@ function CardRow({ card }) {
     <td class="card-cell-actions"><div class="row">
       ${card.state === "failed" && html`<${Button} small icon="refresh-cw" kind="quiet" label=${t("card.again.of", { name })} onClick=${() => readAgain(card.id)} />`}
       ${isRead && html`<${Button} small icon="chevron-right" kind="quiet" label=${t("card.open", { name })} onClick=${open} />`}
-      <${Button} small icon="x" kind="quiet" label=${t("card.remove.of", { name })} onClick=${() => removeCard(card.id)} />
+      <${Button} small icon="x" kind="quiet" class="card-remove" label=${t("card.remove.of", { name })} onClick=${remove} />
     </div></td>
   </tr>`;
 }

@@ -3,7 +3,7 @@
 import { Button, Icon, Note } from "../design/components.js";
 import { TopBar } from "../design/shell.js";
 import { useDrop } from "../app/drop.js";
-import { html, signal, useEffect } from "../app/view.js";
+import { html, signal, useEffect, useRef } from "../app/view.js";
 import { formatSeconds, t } from "../app/words.js";
 import { CameraDialog } from "./camera_dialog.js";
 import { CardFigure } from "./card_figure.js";
@@ -11,7 +11,7 @@ import { CardTable } from "./card_table.js";
 import { cards, forgetAll, openCard, openId } from "./cards.js";
 import { ChecksPanel, Summary } from "./checks_panel.js";
 import { CopyMenu } from "./copy_menu.js";
-import { FieldList } from "./field_list.js";
+import { FieldList, NikButton } from "./field_list.js";
 import { ReadingView } from "./progress.js";
 import { reader } from "./reader_state.js";
 import { ChooseButton, Start, take, usePaste } from "./start.js";
@@ -24,6 +24,7 @@ export function CardPage() {
   const isOver = useDrop(take);
   const all = cards.value;
   const card = openCard.value;
+  useKeptFocus(!all.length ? "start" : card ? `${card.id} ${card.state}` : "table");
   const onCamera = () => { isCameraOpen.value = true; };
   const fromCamera = (files) => {
     isCameraOpen.value = false;
@@ -44,9 +45,22 @@ export function CardPage() {
   </div>`;
 }
 
+/** What had the focus may be gone with the view that it was in: then the new view has it, and of the table the row that was open. */
+function useKeptFocus(view) {
+  const last = useRef({ view, id: null });
+  useEffect(() => {
+    const { view: before, id } = last.current;
+    last.current = { view, id: openId.value ?? id };
+    if (view === before || (document.activeElement && document.activeElement !== document.body)) return;
+    const row = view === "table" && document.querySelector(`[data-card="${id}"] .card-open`);
+    (row || document.getElementById("content")).focus({ preventScroll: !row });
+  }, [view]);
+}
+
 function Actions({ all, card, onCamera }) {
   const copied = card ? [card] : all;
   return html`<div class="row-wrap card-actions">
+    ${!card && html`<${NikButton} />`}
     <${ChooseButton}>${t("card.more")}<//>
     <${Button} icon="camera" label=${t("card.camera")} onClick=${onCamera} />
     ${copied.some((one) => one.state === "read") && html`<${CopyMenu} cards=${copied} />`}
