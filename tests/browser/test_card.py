@@ -34,7 +34,7 @@ def server() -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def scripted() -> Iterator[Served]:
     """Reads the same card on every picture that is not black."""
-    with serve_all(ScriptedOcr(card_lines(scores={"pekerjaan": 0.7}))) as running:
+    with serve_all(ScriptedOcr(card_lines(scores={"nama": 0.7}))) as running:
         yield running
 
 
@@ -191,8 +191,8 @@ def test_a_field_and_its_place_on_the_card_show_each_other(visitor: Visitor, scr
     expect(card.box("nama")).to_be_focused()
     page.keyboard.press("Enter")
     expect(card.field("nama")).to_be_focused()
-    expect(card.row_of("pekerjaan")).to_have_attribute("data-level", "likely")
-    expect(card.row_of("pekerjaan")).to_contain_text(t("card.level.likely"))
+    expect(card.row_of("nama")).to_have_attribute("data-level", "likely")
+    expect(card.row_of("nama")).to_contain_text(t("card.level.likely"))
 
 
 def test_a_correction_can_be_taken_back_and_says_when_it_could_not_be_checked(

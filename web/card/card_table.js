@@ -44,7 +44,7 @@ function CardRow({ card }) {
   const nik = isRead ? (isNikShown.value ? card.values.nik : masked(card.values.nik)) : "";
   const name = (isRead && card.values.nama) || card.name || t("card.unnamed");
   return html`<tr data-state=${card.state} data-card=${card.id}>
-    <td class="card-cell-thumb"><${Thumb} canvas=${card.thumb} /></td>
+    <td class="card-cell-thumb">${card.thumb ? html`<${Thumb} canvas=${card.thumb} />` : html`<div class="card-thumb empty"><${Icon} name="image" /></div>`}</td>
     <th scope="row" class="card-cell-name">${isRead ? html`<button type="button" class="card-open" onClick=${open}>${name}</button>` : html`<span>${name}</span>`}
       <div class="faint one-line card-small">${isRead && card.values.nama ? card.name : ""}</div></th>
     <td class="mono card-cell-nik">${nik}</td>
@@ -59,7 +59,7 @@ function CardRow({ card }) {
 
 function State({ card }) {
   if (card.state === "waiting") return html`<${Badge} icon="clock">${t("card.state.waiting")}<//>`;
-  if (card.state === "reading") return html`<${Badge} kind="info" icon="loader-circle" spin>${t(card.stage === "sent" ? "card.state.reading" : `card.step.${card.stage}`)}<//>`;
+  if (card.state === "reading") return html`<${Badge} kind="info" icon="loader-circle" spin>${t(`card.stage.${card.stage}`)}<//>`;
   if (card.state === "failed") return html`<div class="card-fault"><${Icon} name="circle-x" /><span>${card.fault.message}</span></div>`;
   const numDoubtful = doubtfulFields(card).length;
   const isCorrected = Object.keys(card.corrected).length > 0;
@@ -69,6 +69,6 @@ function State({ card }) {
 
 function Thumb({ canvas }) {
   const place = useRef(null);
-  useEffect(() => { place.current.replaceChildren(...(canvas ? [canvas] : [])); }, [canvas]);
+  useEffect(() => { place.current.replaceChildren(canvas); }, [canvas]);
   return html`<div class="card-thumb" ref=${place} aria-hidden="true"></div>`;
 }

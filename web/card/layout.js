@@ -64,7 +64,7 @@ function Actions({ all, card, onCamera }) {
     <${ChooseButton}>${t("card.more")}<//>
     <${Button} icon="camera" label=${t("card.camera")} onClick=${onCamera} />
     ${copied.some((one) => one.state === "read") && html`<${CopyMenu} cards=${copied} />`}
-    <${Button} icon="trash-2" kind="danger" onClick=${forgetAll}>${t("card.clear")}<//>
+    <${Button} icon="trash-2" kind="danger" class="card-clear" label=${t("card.clear")} onClick=${forgetAll}><span>${t("card.clear")}</span><//>
   </div>`;
 }
 

@@ -8,7 +8,7 @@ import { bitmapOf } from "./picture.js";
 import { reader } from "./reader_state.js";
 import { readAgain } from "./reading.js";
 
-export const STAGES = ["found", "rectified", "read", "checked"];
+const STAGES = ["found", "rectified", "read", "checked"];
 const MAX_SIDE = 1000;
 
 export function ReadingView({ card }) {
@@ -33,7 +33,8 @@ function Preview({ card }) {
     });
     return () => { isOver = true; };
   }, []);
-  return html`<div class="card-picture card-preview" data-running=${card.state !== "failed"}><canvas ref=${canvas} width="856" height="540" role="img" aria-label=${t("card.picture.sent")}></canvas></div>`;
+  const isRunning = card.state !== "failed";
+  return html`<div class="card-picture card-preview" data-running=${isRunning} data-hidden=${isRunning || card.fault.code !== "ktp_not_found"}><canvas ref=${canvas} width="856" height="540" role="img" aria-label=${t("card.picture.sent")}></canvas></div>`;
 }
 
 function Steps({ card }) {
