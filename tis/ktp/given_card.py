@@ -26,7 +26,9 @@ def check_given(values: Mapping[str, str | None], table: RegionTable, today: dat
     """Given values are certain: no digit of a NIK is repaired. What no card prints is unread, with a warning."""
     read = {name: _reading(name, (values.get(name) or "").strip()) for name in FIELDS}
     regency = table.match_regency(read["kabupaten_kota"].value or "")
-    checked = check_card(ParsedCard(read, (), True, regency and regency.code, float(bool(regency))), table, today)
+    checked = check_card(
+        ParsedCard(read, (), True, regency.code if regency else None, float(bool(regency))), table, today
+    )
     malformed = [
         FieldWarning("malformed", name, _MESSAGES.get(name, "No card prints this here."))
         for name in FIELDS
