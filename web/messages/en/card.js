@@ -125,7 +125,7 @@ export default {
   "card.unnamed": "Picture",
   "card.state": "State",
   "card.state.waiting": "Waits",
-  "card.stage.sent": "Sent",
+  "card.stage.sent": "Being read",
   "card.stage.found": "Card found",
   "card.stage.rectified": "Straightened",
   "card.stage.read": "Read",

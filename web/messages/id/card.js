@@ -125,7 +125,7 @@ export default {
   "card.unnamed": "Gambar",
   "card.state": "Keadaan",
   "card.state.waiting": "Menunggu",
-  "card.stage.sent": "Terkirim",
+  "card.stage.sent": "Sedang dibaca",
   "card.stage.found": "Kartu ditemukan",
   "card.stage.rectified": "Diluruskan",
   "card.stage.read": "Terbaca",
