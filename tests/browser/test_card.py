@@ -100,6 +100,10 @@ def test_a_doubtful_date_is_read_corrected_checked_at_once_and_copied(
 
     assert len(answers) >= 2 and {answer.headers["cache-control"] for answer in answers} == {"no-store"}
     assert card.kept() == NOTHING_KEPT
+    # Browsers keep the page that one leaves, for the way back.
+    page.evaluate("() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    expect(card.start).to_be_visible()
+    expect(card.field("nama")).to_have_count(0)
     page.goto(f"{server.url}/live")
     page.go_back()
     expect(card.start).to_be_visible()
