@@ -16,6 +16,7 @@ from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
 from tis.http.trailing_slash import TrailingSlashMiddleware
 from tis.http.transport.body_deadline import BodyDeadlineMiddleware
+from tis.ktp.routes import MAX_CHECK_BYTES as _MAX_CARD_BYTES
 from tis.lazy_marketplace import LazyMarketplace, LazyMarketplaceMiddleware
 from tis.mcp_server.endpoint import MAX_BODY_BYTES as _MAX_MCP_BYTES
 from tis.observability.request_log import RequestLogMiddleware
@@ -75,6 +76,7 @@ def add_middlewares(
     app.add_middleware(BodySizeLimitMiddleware, prefix="/v1/audio/", max_bytes=max_form_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_FILES, max_bytes=_MAX_MARKET_BYTES)
     app.add_middleware(BodySizeLimitMiddleware, prefix=MCP_PATH, max_bytes=_MAX_MCP_BYTES)
+    app.add_middleware(BodySizeLimitMiddleware, prefix=f"{KTP_PREFIX}/check", max_bytes=_MAX_CARD_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
     if settings.is_local and not hosts.are_all:

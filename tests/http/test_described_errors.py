@@ -47,6 +47,7 @@ def test_the_shape_of_fastapi_is_in_no_answer_and_not_in_the_description(descrip
         ("post", "/v1/messages", b"{}", 400),
         ("post", "/ollama/api/chat", b"{}", 400),
         ("post", "/ktp-ocr/", b"{}", 422),
+        ("post", "/ktp-ocr/check", b"[]", 422),
         ("post", "/mcp", b"{", 400),
         ("get", "/api/products", None, 422),
         ("post", "/api/users/register", b"{}", 422),

@@ -189,7 +189,8 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
             code="body_too_large",
         )
     elif error.status_code == 400:
-        what = "the form of a picture" if _is_below(path, KTP_PREFIX) else "JSON"
+        is_form = _is_below(path, KTP_PREFIX) and not path.endswith("/check")
+        what = "the form of a picture" if is_form else "JSON"
         known = BadRequest(f"The body could not be read as {what}.", code="invalid_json")
     else:
         known = BadRequest(str(error.detail), code="http_error")

@@ -25,29 +25,25 @@ _FALLBACK = {"code": "model_unavailable", "field": None, "message": "The vision 
 
 def answer_of(result: CardResult, detail: Detail, mask: Mask) -> dict[str, Any]:
     hide = _masked if mask == "nik" else _as_it_is
-    values = _values(result.checked, hide)
-    basic = {name: _address(values) if name == "alamat" else values[name] for name in BASIC_NAMES}
+    checked, ocr = result.checked, result.ocr
+    basic = _basic(checked, hide)
     if detail == "basic":
         return basic
-    checked, ocr = result.checked, result.ocr
-    warnings = [{"code": w.code, "field": w.field, "message": w.message} for w in checked.warnings]
+    said = _said(checked, hide)
     answer: dict[str, Any] = {
         **basic,
-        **{name: values[name] for name in _MORE_NAMES},
+        **_more(checked),
         "confidence": {name: round(reading.confidence, 4) for name, reading in checked.fields.items()},
         "boxes": {name: _points(reading.box) for name, reading in checked.fields.items()},
-        "warnings": [*warnings, *([_FALLBACK] if result.has_fallen_back else [])],
-        "repairs": [
-            {"field": r.field, "from": hide(r.field, r.old), "to": hide(r.field, r.new), "reason": r.reason}
-            for r in checked.repairs
-        ],
-        "nik_info": _nik_info(checked.nik),
+        "warnings": [*said["warnings"], *([_FALLBACK] if result.has_fallen_back else [])],
+        "repairs": said["repairs"],
+        "nik_info": said["nik_info"],
         "quality": quality_of(ocr.quality) if ocr else None,
         "card": {
             "quad": _points(ocr.outline.quad) if ocr else None,
             "found_by": ocr.outline.found_by if ocr else "picture",
         },
-        "normalized": {name: reading.canonical for name, reading in checked.fields.items() if reading.canonical},
+        "normalized": said["normalized"],
         "engine": {"path": result.path, "model": result.model, "ms": result.milliseconds},
     }
     if detail == "full":
@@ -55,12 +51,33 @@ def answer_of(result: CardResult, detail: Detail, mask: Mask) -> dict[str, Any]:
     return answer
 
 
-def _values(checked: "CheckedCard", hide: _Hide) -> dict[str, str | None]:
-    return {name: hide(name, reading.value) for name, reading in checked.fields.items()}
+def check_answer(checked: "CheckedCard", mask: Mask) -> dict[str, Any]:
+    """Of fields that a client has sent."""
+    hide = _masked if mask == "nik" else _as_it_is
+    return {**_basic(checked, hide), **_more(checked), **_said(checked, hide)}
 
 
-def _address(values: Mapping[str, str | None]) -> dict[str, str | None]:
-    return {name.removeprefix(_ADDRESS): value for name, value in values.items() if name.startswith(_ADDRESS)}
+def _basic(checked: "CheckedCard", hide: _Hide) -> dict[str, Any]:
+    values = {name: hide(name, reading.value) for name, reading in checked.fields.items()}
+    address = {name.removeprefix(_ADDRESS): value for name, value in values.items() if name.startswith(_ADDRESS)}
+    return {name: address if name == "alamat" else values[name] for name in BASIC_NAMES}
+
+
+def _more(checked: "CheckedCard") -> dict[str, str | None]:
+    return {name: checked.fields[name].value for name in _MORE_NAMES}
+
+
+def _said(checked: "CheckedCard", hide: _Hide) -> dict[str, Any]:
+    """By the checks."""
+    return {
+        "warnings": [{"code": w.code, "field": w.field, "message": w.message} for w in checked.warnings],
+        "repairs": [
+            {"field": r.field, "from": hide(r.field, r.old), "to": hide(r.field, r.new), "reason": r.reason}
+            for r in checked.repairs
+        ],
+        "nik_info": _nik_info(checked.nik),
+        "normalized": {name: reading.canonical for name, reading in checked.fields.items() if reading.canonical},
+    }
 
 
 def _points(quad: Any) -> list[list[float]] | None:

@@ -5,7 +5,7 @@ Nothing of a card outlives its request, and nothing of it is logged.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
@@ -92,6 +92,10 @@ class CardReader:
         PICTURES.labels("read").inc()
         REPAIRS.inc(len(result.checked.repairs))
         return result
+
+    async def check(self, values: Mapping[str, str | None]) -> "CheckedCard":
+        """What the checks say of given fields; no picture is needed, and nothing that reads one."""
+        return await asyncio.to_thread(_checked_values, values, self._today())
 
     def drain(self) -> None:
         """Refuses new pictures."""
@@ -229,6 +233,13 @@ class CardReader:
         except TimeoutError:
             limit = f"{self.limits.picture_seconds:g} s"
             raise CardTimeout(f"The card was not read within {limit} (KTP_TIMEOUT_SECONDS).") from None
+
+
+def _checked_values(values: Mapping[str, str | None], today: date) -> "CheckedCard":
+    from tis.ktp.given_card import check_given
+    from tis.ktp.regions import regions
+
+    return check_given(values, regions(), today)
 
 
 def _checked_reply(tokens: Sequence[ReplyToken], today: date) -> "VisionCard":

@@ -1,11 +1,12 @@
-"""POST /ktp-ocr/ and /ktp-ocr/batch: pictures of identity cards in, their fields out. Nothing is stored."""
+"""POST /ktp-ocr/, /ktp-ocr/batch, /ktp-ocr/check: pictures or fields of identity cards in, checked fields out. Nothing
+is stored."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine
 from typing import Annotated, Any, TypeVar, cast
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tis.cancellation import Cancelled, race_cancel
@@ -14,11 +15,19 @@ from tis.http.admission import ticket_of
 from tis.http.dependencies import DOCUMENTED_KEY
 from tis.http.error_handlers import detail_body, internal_error
 from tis.http.multipart import FormPart
-from tis.ktp.card_answer import Detail, Mask, answer_of
+from tis.ktp.card_answer import Detail, Mask, answer_of, check_answer
 from tis.ktp.errors import CardTimeout
 from tis.ktp.lazy_ocr import Stage
 from tis.ktp.reader import CardReader
-from tis.ktp.schemas import BATCH_FORM, BATCH_RESPONSES, CARD_FORM, CARD_RESPONSES
+from tis.ktp.schemas import (
+    BATCH_FORM,
+    BATCH_RESPONSES,
+    CARD_FORM,
+    CARD_RESPONSES,
+    CHECK_RESPONSES,
+    GIVEN_EXAMPLE,
+    GivenCard,
+)
 from tis.ktp.uploads import read_pictures
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
@@ -26,6 +35,7 @@ from tis.observability.request_log import current_request_id
 router = APIRouter(prefix="/ktp-ocr", tags=["KTP"], dependencies=[DOCUMENTED_KEY])
 
 T = TypeVar("T")
+MAX_CHECK_BYTES = 64 * 1024  # of a body with fields: the longest values, each letter of them escaped
 _NOT_STORED = {"Cache-Control": "no-store"}
 _CLIENT_CLOSED_REQUEST = 499
 _EVENT_STREAM = "text/event-stream"
@@ -53,7 +63,7 @@ async def read_card(
     Nothing of the card is stored or logged. With `Accept: text/event-stream` the answer is a stream: events `stage`
     (`found`, `rectified`, `read`, `checked`), then `result` or `error`.
     """
-    _refuse_unknown_parameters(request)
+    _refuse_unknown_parameters(request, "detail", "mask")
     [picture] = await read_pictures(request, ("image",), max_pictures=1, max_bytes=reader.max_bytes)
     job = _CardJob(reader, _owner(request), detail, mask)
     if _EVENT_STREAM in request.headers.get("accept", ""):
@@ -67,12 +77,29 @@ async def read_cards(
     request: Request, reader: ReaderDep, detail: DetailQuery = None, mask: MaskQuery = None
 ) -> Response:
     """Read several cards. Results have the order of the pictures; one that fails does not fail the others."""
-    _refuse_unknown_parameters(request)
+    _refuse_unknown_parameters(request, "detail", "mask")
     pictures = await read_pictures(
         request, ("images[]", "images"), max_pictures=reader.limits.max_batch, max_bytes=reader.max_bytes
     )
     job = _CardJob(reader, _owner(request), detail, mask)
     return await _unless_gone(request, job.batch(pictures))
+
+
+@router.post("/check", response_model=None, responses=CHECK_RESPONSES)
+async def check_fields(
+    request: Request,
+    reader: ReaderDep,
+    card: Annotated[GivenCard, Body(openapi_examples={"a doubtful date": {"value": GIVEN_EXAMPLE}})],
+    mask: MaskQuery = None,
+) -> Response:
+    """Check the fields of a card without a picture, such as after a correction: what the reader's own checks say.
+
+    Fields are those of the answer of `POST /ktp-ocr/`; all are optional. Given values count as certain, so no digit of
+    a NIK is repaired. Nothing is stored or logged.
+    """
+    _refuse_unknown_parameters(request, "mask")
+    ticket_of(request).answer()
+    return JSONResponse(check_answer(await reader.check(card.values()), mask), headers=_NOT_STORED)
 
 
 class _CardJob:
@@ -143,11 +170,11 @@ def _failed(index: int, error: ServiceError) -> dict[str, Any]:
     return {"index": index, "ok": False, "error": detail_body(error)["detail"]}
 
 
-def _refuse_unknown_parameters(request: Request) -> None:
+def _refuse_unknown_parameters(request: Request, *known: str) -> None:
     """A misspelled `mask` must not show a NIK."""
     for name in request.query_params:
-        if name not in ("detail", "mask"):
-            message = f"There is no parameter {name[:40]!r}. There are `detail` and `mask`."
+        if name not in known:
+            message = f"There is no parameter {name[:40]!r}, only {' and '.join(f'`{one}`' for one in known)}."
             raise Unprocessable(message, param=name[:40], code="invalid_parameter")
 
 

@@ -97,20 +97,27 @@ class ReaderValue(BaseModel):
     confidence: Confidence
 
 
-class CardAnswer(BasicCard):
+class CheckedFields(BasicCard):
+    """What `POST /ktp-ocr/check` returns."""
+
     gol_darah: str | None
     provinsi: str | None
     kabupaten_kota: str | None
+    warnings: list[CardWarning]
+    repairs: list[CardRepair] = Field(description="what the checks changed")
+    nik_info: NikInfo | None
+    normalized: dict[str, str] = Field(description="official spelling of a value that cards print differently")
+
+
+class CardAnswer(CheckedFields):
+    """What `POST /ktp-ocr/` returns."""
+
     confidence: dict[str, Confidence] = Field(description="by field; those of the address as `alamat.rt_rw`")
     boxes: dict[str, Box | None] = Field(
         description="by field: four points in pixels of the picture (upright, as EXIF says), as the text runs"
     )
-    warnings: list[CardWarning]
-    repairs: list[CardRepair] = Field(description="what the checks changed")
-    nik_info: NikInfo | None
     quality: CardQuality | None
     card: CardPlace
-    normalized: dict[str, str] = Field(description="official spelling of a value that cards print differently")
     engine: CardEngine
 
 
@@ -119,6 +126,44 @@ class FullCardAnswer(CardAnswer):
 
     labels: list[str] = Field(description="rows whose label OCR read")
     readings: dict[str, dict[str, ReaderValue]] = Field(description="of each reader (`ocr`, `vlm`), before fusion")
+
+
+GivenValue = Annotated[str, Field(max_length=200)] | None
+
+
+class GivenAddress(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: GivenValue = None
+    rt_rw: GivenValue = None
+    kel_desa: GivenValue = None
+    kecamatan: GivenValue = None
+
+
+class GivenCard(BaseModel):
+    """Fields to check. What is missing, null or empty was not read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    nik: GivenValue = None
+    nama: GivenValue = None
+    tempat_lahir: GivenValue = None
+    tgl_lahir: GivenValue = None
+    jenis_kelamin: GivenValue = None
+    alamat: GivenAddress = Field(default_factory=GivenAddress)
+    agama: GivenValue = None
+    status_perkawinan: GivenValue = None
+    pekerjaan: GivenValue = None
+    kewarganegaraan: GivenValue = None
+    berlaku_hingga: GivenValue = None
+    gol_darah: GivenValue = None
+    provinsi: GivenValue = None
+    kabupaten_kota: GivenValue = None
+
+    def values(self) -> dict[str, str | None]:
+        """By the names that the reader uses: `alamat.rt_rw`."""
+        given = self.model_dump()
+        return {**given, **{f"alamat.{name}": value for name, value in given.pop("alamat").items()}}
 
 
 class CardFault(BaseModel):
@@ -196,6 +241,26 @@ NOT_FOUND_EXAMPLE: dict[str, Any] = {
     "seen": {"labels": 0, "quality": CARD_EXAMPLE["quality"]},
 }
 STREAM_EXAMPLE = 'event: stage\ndata: {"stage": "found"}\n\nevent: result\ndata: {"nik": "3201011708859001"}\n\n'
+CHECK_EXAMPLE: dict[str, Any] = {
+    **BASIC_EXAMPLE,
+    "tgl_lahir": "18-08-1985",
+    "gol_darah": "O",
+    "provinsi": "PROVINSI JAWA BARAT",
+    "kabupaten_kota": "KABUPATEN BOGOR",
+    "warnings": [
+        {
+            "code": "nik_date_mismatch",
+            "field": "nik",
+            "message": "The NIK has another birth date than the card prints.",
+        }
+    ],
+    "repairs": [],
+    "nik_info": {**CARD_EXAMPLE["nik_info"], "checks": {**CARD_EXAMPLE["nik_info"]["checks"], "date": False}},
+    "normalized": {"agama": "KATOLIK"},
+}
+GIVEN_EXAMPLE: dict[str, Any] = {
+    name: CHECK_EXAMPLE[name] for name in ("nik", "tgl_lahir", "jenis_kelamin", "agama", "alamat", "kabupaten_kota")
+}
 BATCH_EXAMPLE: dict[str, Any] = {
     "results": [
         {"index": 0, "ok": True, "data": CARD_EXAMPLE},
@@ -245,4 +310,17 @@ BATCH_RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {"application/json": {"example": BATCH_EXAMPLE}},
     },
     **{status: fault for status, fault in _FAULTS.items() if status in (422, 429)},
+}
+CHECK_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": CheckedFields,
+        "description": "The fields as a card prints them, and what the checks say",
+        "content": {"application/json": {"example": CHECK_EXAMPLE}},
+    },
+    422: _fault(
+        "A field that cards do not have, or no text",
+        "invalid_parameter",
+        "nama: Input should be a valid string",
+        "nama",
+    ),
 }

@@ -56,8 +56,9 @@ async function reach(path, options) {
 
 async function errorOf(answer) {
   const body = await answer.json().catch(() => null);
-  const error = body?.error;
-  const message = error?.message ?? (typeof error === "string" ? error : body?.detail) ?? `${answer.status} ${answer.statusText}`;
+  const detail = body?.detail;
+  const error = body?.error ?? (detail?.message ? detail : undefined);
+  const message = error?.message ?? (typeof error === "string" ? error : detail) ?? `${answer.status} ${answer.statusText}`;
   const retryAfter = Number(answer.headers.get("retry-after")) || null;
   return new ApiError(answer.status, typeof message === "string" ? message : JSON.stringify(message), { code: error?.code ?? null, retryAfter, body });
 }

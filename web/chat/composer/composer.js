@@ -1,6 +1,7 @@
 /** Where a message is written: a field that grows, what is attached, and one button that sends or stops. */
 
 import { Button, Icon, Menu, Note, toast } from "../../design/components.js";
+import { useDrop } from "../../app/drop.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { modelOf, refreshModels, takes, transcriber } from "../models/models.js";
@@ -8,7 +9,6 @@ import { attachmentOf, requireRoom } from "./attachments.js";
 import { CameraDialog } from "./camera.js";
 import { Chips } from "./chips.js";
 import { draftOf, keepDraft } from "./drafts.js";
-import { useDrop } from "./drop.js";
 import { FilmDialog } from "./film.js";
 import { Listening, Microphone } from "./microphone.js";
 import { transcribe } from "./recording.js";

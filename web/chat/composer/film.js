@@ -1,10 +1,10 @@
 /** A dialog that records a short video of the camera: a counter, a stop, a look at it, and what to do with it. */
 
 import { Button, Dialog, Note } from "../../design/components.js";
+import { useCamera } from "../../app/camera.js";
 import { html, useEffect, useRef, useState } from "../../app/view.js";
 import { formatBytes, formatNumber, t } from "../../app/words.js";
 import { MAX_MEDIA_BYTES } from "./attachments.js";
-import { useCamera } from "./camera.js";
 
 /** Models look at a few frames of a video: what is longer costs much and shows them little more. */
 const MAX_SECONDS = 30;

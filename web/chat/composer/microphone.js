@@ -1,9 +1,10 @@
 /** The bar that takes the place of the buttons while the microphone records, and while the server listens to what it recorded. */
 
 import { Button, Icon } from "../../design/components.js";
+import { deviceFault } from "../../app/camera.js";
 import { html, useEffect, useRef, useState } from "../../app/view.js";
 import { formatSeconds, t } from "../../app/words.js";
-import { deviceFault, MAX_SECONDS, record } from "./recording.js";
+import { MAX_SECONDS, record } from "./recording.js";
 
 const NUM_BARS = 28;
 

@@ -2,19 +2,9 @@
 
 import { call } from "../../app/api.js";
 import { eventsOf } from "../../app/event_stream.js";
-import { t } from "../../app/words.js";
 
 export const MAX_SECONDS = 600;
 const TYPES = ["audio/webm;codecs=opus", "audio/mp4", "audio/ogg;codecs=opus"];
-
-/** Why a device cannot be used, in words. */
-export function deviceFault(fault, device) {
-  if (!window.isSecureContext) return t("device.insecure", { device: t(`device.${device}`) });
-  if (fault?.name === "NotAllowedError" || fault?.name === "SecurityError") return t("device.refused", { device: t(`device.${device}`) });
-  if (fault?.name === "NotFoundError" || fault?.name === "OverconstrainedError") return t("device.missing", { device: t(`device.${device}`) });
-  if (fault?.name === "NotReadableError") return t("device.busy", { device: t(`device.${device}`) });
-  return t("device.failed", { device: t(`device.${device}`), reason: fault?.message ?? "" });
-}
 
 /** Opens the microphone. Resolves to a recording: `level()` from 0 to 1, `seconds()`, `stop()` to a Blob, `cancel()`. */
 export async function record() {

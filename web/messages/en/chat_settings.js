@@ -1,13 +1,6 @@
 /** The chat's settings: models, sampling, schemas, MCP servers. web/messages/id/chat_settings.js has the same names. */
 
 export default {
-  "device.microphone": "microphone",
-  "device.camera": "camera",
-  "device.insecure": "Browsers open the {device} on https pages and on localhost only. Open this page in one of these ways.",
-  "device.refused": "This page may not use the {device}. Allow it beside the address of the page, then try again.",
-  "device.missing": "There is no {device} on this device.",
-  "device.busy": "Another program uses the {device}.",
-  "device.failed": "The {device} did not start. {reason}",
   "models.title": "Models",
   "models.choose": "Model: {name}. Choose another",
   "models.none": "No model",

@@ -1,13 +1,6 @@
 /** The chat's settings: models, sampling, schemas, MCP servers. web/messages/en/chat_settings.js has the same names. */
 
 export default {
-  "device.microphone": "mikrofon",
-  "device.camera": "kamera",
-  "device.insecure": "Peramban hanya membuka {device} di halaman https dan di localhost. Buka halaman ini dengan salah satu cara itu.",
-  "device.refused": "Halaman ini tidak boleh memakai {device}. Izinkan di samping alamat halaman, lalu coba lagi.",
-  "device.missing": "Tidak ada {device} di perangkat ini.",
-  "device.busy": "Program lain sedang memakai {device}.",
-  "device.failed": "{device} tidak bisa dinyalakan. {reason}",
   "models.title": "Model",
   "models.choose": "Model: {name}. Pilih yang lain",
   "models.none": "Tidak ada model",

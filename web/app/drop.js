@@ -1,6 +1,6 @@
 /** Files that are dropped anywhere on the page. */
 
-import { useEffect, useRef, useState } from "../../app/view.js";
+import { useEffect, useRef, useState } from "./view.js";
 
 /** Returns whether files are held over the page. */
 export function useDrop(onFiles) {
