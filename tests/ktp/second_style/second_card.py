@@ -1,4 +1,4 @@
-"""Draws a card of the second style: another face on each card, letters wide or narrow, values a little off their row."""
+"""Draws a card of the second style: a face of its own, letters wide or narrow, values a little off their row."""
 
 import numpy as np
 from numpy.typing import NDArray
