@@ -70,11 +70,11 @@ def glare_spots(picture: Floats, chance: Generator, corners: Points) -> Floats:
     for _ in range(chance.integers(1, 4)):
         across, down = chance.uniform(0.05, 0.95, 2)
         middle = _inside(corners, across, down)
-        turn, size, long = chance.uniform(0, np.pi), side * chance.uniform(0.02, 0.07), chance.uniform(1, 6)
+        turn, size, long = chance.uniform(0, np.pi), side * chance.uniform(0.015, 0.045), chance.uniform(1, 4)
         dx, dy = columns - middle[0], rows - middle[1]
         along, beside = np.cos(turn) * dx + np.sin(turn) * dy, np.cos(turn) * dy - np.sin(turn) * dx
         spot = np.exp(-(((along / (size * long)) ** 2 + (beside / size) ** 2) ** 1.5))
-        picture = picture + (chance.uniform(60, 330) * spot)[..., None] * np.array([1, 0.98, 0.93], np.float32)
+        picture = picture + (chance.uniform(60, 260) * spot)[..., None] * np.array([1, 0.98, 0.93], np.float32)
     return np.asarray(picture, np.float32)
 
 
@@ -128,11 +128,12 @@ def photographed_screen(picture: Floats, chance: Generator) -> Floats:
     return np.asarray(picture * light * (1 + depth * stripes + depth * 0.5 * lines) + 6, np.float32)
 
 
-def grey_copy(picture: Floats, chance: Generator) -> Floats:
-    """Toner: steep, with specks, a dirty drum's streaks and a pale half."""
+def grey_copy(picture: Floats, chance: Generator, corners: Points) -> Floats:
+    """Toner: steep, with specks, a dirty drum's streaks and a pale half; set to the paper of the card."""
     grey = picture @ np.array([0.3, 0.59, 0.11], np.float32)
     x, y = _plane(grey.shape)
-    paper = np.percentile(grey[::8, ::8], 60)
+    low, high = np.floor(corners.min(axis=0)).astype(int).clip(0), np.ceil(corners.max(axis=0)).astype(int)
+    paper = np.percentile(grey[low[1] : high[1] : 4, low[0] : high[0] : 4], 60)
     steep = chance.uniform(1.2, 1.8)
     copy = (grey - paper) * steep + chance.uniform(205, 252)
     copy += chance.uniform(0, 40) * (
@@ -150,7 +151,7 @@ def by_messenger(picture: Floats, chance: Generator, times: int) -> NDArray[np.u
     """Shrunk and compressed, and again when it is forwarded."""
     seen = np.clip(picture, 0, 255).astype(np.uint8)
     for _ in range(times):
-        quality = int(chance.integers(45, 78))
+        quality = int(chance.integers(40, 75))
         with BytesIO() as file:
             Image.fromarray(seen).save(file, "JPEG", quality=quality, subsampling=2)
             seen = np.asarray(Image.open(file).convert("RGB"))
