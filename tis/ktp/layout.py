@@ -21,7 +21,7 @@ _MIN_PIXELS = 2.0
 # On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
 _VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
 _FAR_MM = 35.0
-_MAX_GAP, _MAX_LATE = 1.6, 1.5  # heights of a line
+_MAX_GAP, _MAX_LATE, _MAX_CUT = 1.6, 1.5, 0.35  # heights of a line
 _INDENTED = {"alamat.rt_rw", "alamat.kel_desa", "alamat.kecamatan"}
 _BLOOD = re.compile(r"[GC6][o0]l\s?[.,:]?\s?D[ao]r\w*", re.IGNORECASE)
 _NIK_LIKE = re.compile(r"[:\s]*[0-9OQDILZSBG][0-9OQDILZSBG ]{13,19}$", re.IGNORECASE)
@@ -43,6 +43,7 @@ class CardLayout:
     blood_group: TextLine | None
     header: list[TextLine]
     incomplete: frozenset[str] = frozenset()  # rows with room for text that was not read, in front or below
+    cut: frozenset[str] = frozenset()  # rows whose first letter is perhaps outside of their box
     is_family_card: bool = False  # has the labels of a KTP, too, and the NIKs of several people
 
     @property
@@ -194,6 +195,7 @@ class _Rows:
             blood,
             [self._originals[place.line] for place in header],
             frozenset(row for row in values if self._has_room(row, values[row])) | self._late(values),
+            self._cut(values),
             is_family_card,
         )
 
@@ -209,19 +211,30 @@ class _Rows:
 
     def _late(self, values: dict[str, list[TextLine]]) -> frozenset[str]:
         """Rows whose value begins behind the column of values."""
+        behind = self._behind_column(values, min_rows=5)
+        without_colon = {row for row in behind if not values[row][0].text.lstrip().startswith(":")}
+        return frozenset(row for row in without_colon if behind[row] > _MAX_LATE)
+
+    def _cut(self, values: dict[str, list[TextLine]]) -> frozenset[str]:
+        """Rows whose box begins about a letter behind the column."""
+        plain = {row: lines for row, lines in values.items() if not lines[0].text.lstrip().startswith(":")}
+        behind = self._behind_column(plain, min_rows=4)
+        return frozenset(row for row, away in behind.items() if away > _MAX_CUT)
+
+    def _behind_column(self, values: dict[str, list[TextLine]], min_rows: int) -> dict[str, float]:
+        """By row, in heights of text; none where too few rows tell where the column is."""
         starts = {
             row: (lines[0].left[1], lines[0].left[0])
             for row, lines in values.items()
             if row != "nik" and row in self._label_y and lines[0] not in self._beside_labels
         }
-        if len(starts) < 5:
-            return frozenset()
+        if len(starts) < min_rows:
+            return {}
         points = sorted(starts.values())
         slants = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(points, 2) if b[0] - a[0] > self._pitch * 0.5]
         slant = median(slants) if slants else 0.0
         column = median(x - slant * y for y, x in points)
-        late = {row for row, (y, x) in starts.items() if x - slant * y - column > _MAX_LATE * self._text_height}
-        return frozenset(row for row in late if not values[row][0].text.lstrip().startswith(":"))
+        return {row: (x - slant * y - column) / self._text_height for row, (y, x) in starts.items()}
 
     def _is_foreign(self, line: TextLine) -> bool:
         """Text of another direction or far larger, and the mark across cards that are shown as examples."""

@@ -13,14 +13,14 @@ from tis.ktp.card_checks import CheckedCard, check_card
 from tis.ktp.card_finding import find_outline
 from tis.ktp.card_outline import WHOLE_PICTURE, CardOutline, FlatCard, flatten, in_picture
 from tis.ktp.doubts import doubt_hidden
-from tis.ktp.field_parsers import PARSERS, FieldReading
+from tis.ktp.field_parsers import PARSERS, UNREAD, FieldReading
 from tis.ktp.ocr import Pixels, StripReader, strip_of
 from tis.ktp.parse import ParsedCard, parse_card
 from tis.ktp.quality import PictureQuality, measure_quality
 from tis.ktp.regions import RegionTable
 from tis.ktp.second_try import read_weak_lines_again
 from tis.ktp.text_lines import Quad, TextLine
-from tis.ktp.visible_text import widened
+from tis.ktp.visible_text import ends_with_hyphen, widened
 
 OnStage = Callable[[Literal["found", "rectified", "read", "checked"]], None]  # tells who waits how far it is
 _MAX_SIDE, _MIN_SIDE = 2000, 700  # of what the detector gets; text of a card below is too small for it
@@ -105,10 +105,11 @@ class OcrCardReader:
         for name, line in card.unread.items():
             # Boxes are often cut too short: a hyphen alone, or the last digit.
             wider = widened(line.quad, before=0.3, behind=0.8)
-            again = self._texts.read_strip(_doubled(strip_of(look.seen.picture, wider)))
-            if again is None:
-                continue
-            reading = PARSERS[name](replace(again, quad=wider, text=again.text.lstrip(": ")))
+            strip = strip_of(look.seen.picture, wider)
+            [again] = self._texts.read_strips([_doubled(strip)])
+            reading = PARSERS[name](replace(again, quad=wider, text=again.text.lstrip(": "))) if again else UNREAD
+            if reading.value is None and name == "gol_darah" and ends_with_hyphen(strip):
+                reading = FieldReading("-", _MAX_BORROWED, wider)
             if reading.value is not None:
                 fields[name] = replace(reading, confidence=min(reading.confidence, 0.9))
         return replace(card, fields=fields)

@@ -1,5 +1,6 @@
 """Lines of text in, fields of a card with confidence and boxes out. Pure: no picture, no model."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from tis.ktp.text_lines import TextLine, union
 
 _MAX_VALUE_LINES = 4
 _SURE = 0.97  # a text read so surely is not bent to a lexicon
+_LABEL_MM, _COLON_MM, _VALUE_MM, _BLOOD_MM = 2.6, 24.0, 25.6, (44.5, 60.5)  # on the card, from its left side
 _MAX_UNKNOWN = 0.85  # confidence of a district that the header's regency does not have
 _MAX_UNDATED, _MAX_EXTENDABLE = 0.6, 0.85  # of a place without its date; of SOLOK, which may have been SOLOK SELATAN
 
@@ -52,7 +54,8 @@ def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
             fields[row] = PARSERS[row](line)
     if layout.blood_group is not None:
         fields["gol_darah"] = PARSERS["gol_darah"](layout.blood_group)
-    unread = {"gol_darah": layout.blood_group} if layout.blood_group and not fields["gol_darah"].value else {}
+    blood = layout.blood_group or _place_of_blood_group(layout)
+    unread = {"gol_darah": blood} if blood and not fields["gol_darah"].value else {}
     if fields["nik"].value is None and layout.values.get("nik"):
         unread["nik"] = max(layout.values["nik"], key=lambda line: line.width)
     code = _read_header(layout, fields, table)
@@ -60,6 +63,24 @@ def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
     regency = code if code and len(code) == 4 else None
     confidence = fields["kabupaten_kota"].confidence if regency else 0.0
     return ParsedCard(fields, tuple(layout.labels), layout.is_card, regency, confidence, unread, layout)
+
+
+def _place_of_blood_group(layout: CardLayout) -> TextLine | None:
+    """Where it stands on the row of the sex, if its label was not found."""
+    label, value = layout.labels.get("jenis_kelamin"), next(iter(layout.values.get("jenis_kelamin", [])), None)
+    if label is None or value is None or value.left == label.line.right:
+        return None
+    column = _COLON_MM if value.text.startswith(":") else _VALUE_MM
+    millimetre = math.dist(label.line.left, value.left) / (column - _LABEL_MM)
+    step = (math.cos(value.angle) * millimetre, math.sin(value.angle) * millimetre)
+    begin, end = (column_mm - column for column_mm in _BLOOD_MM)
+    (left, top), _, _, (left_below, below) = value.quad
+    upper, lower = (left, top), (left_below, below)
+    a, b, c, d = (
+        (x + step[0] * away, y + step[1] * away)
+        for (x, y), away in ((upper, begin), (upper, end), (lower, end), (lower, begin))
+    )
+    return TextLine((a, b, c, d), "", 0.0)
 
 
 def _joined(lines: Sequence[TextLine]) -> TextLine | None:

@@ -17,6 +17,8 @@ _MIN_BLOWN_OF_COLUMN = 0.8
 _MIN_RUN_INSIDE, _MIN_RUN_BESIDE, _NEAR = 0.9, 0.6, 0.35  # heights; blanks between words have up to 0.5
 _MAX_BLOWN_PAPER = 0.35  # of a card; above, the paper itself is white, as on copies
 _MIN_BRIGHTNESS, _MAX_TINT = 0.6, 0.22  # of what is beside a line, against its paper
+_HYPHEN_HEIGHT, _HYPHEN_WIDTHS, _MAX_HYPHEN = 32, (4, 13), 7  # pixels
+_MIN_INK, _MIN_SHARE_OF_INK, _MIN_MARK = 12.0, 0.35, 6  # grey levels; of the darkest; pixels
 
 
 def widened(quad: Quad, before: float, behind: float) -> Quad:
@@ -90,3 +92,22 @@ def _runs(columns: NDArray[np.bool_]) -> list[int]:
     """Lengths of the stretches of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], columns, [False]]).astype(np.int8)))
     return [int(end - begin) for begin, end in edges.reshape(-1, 2)]
+
+
+def ends_with_hyphen(strip: Pixels) -> bool:
+    """Whether the last print of a line is a short dash in the middle of its height. Recognisers often skip one."""
+    scale = _HYPHEN_HEIGHT / strip.shape[0]
+    size = (max(8, round(strip.shape[1] * scale)), _HYPHEN_HEIGHT)
+    grey = cv2.cvtColor(cv2.resize(strip, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
+    paper = cv2.GaussianBlur(cv2.dilate(grey, np.ones((15, 15), np.uint8)), (0, 0), 8).astype(np.float32)
+    depth = paper - grey
+    ink = depth > max(_MIN_INK, _MIN_SHARE_OF_INK * float(np.percentile(depth, 98)))
+    _, _, stats, _ = cv2.connectedComponentsWithStats(ink.astype(np.uint8))
+    marks = [box for box in stats[1:] if box[cv2.CC_STAT_AREA] >= _MIN_MARK]
+    if not marks:
+        return False
+    last = max(marks, key=lambda box: box[cv2.CC_STAT_LEFT] + box[cv2.CC_STAT_WIDTH])
+    width, height = int(last[cv2.CC_STAT_WIDTH]), int(last[cv2.CC_STAT_HEIGHT])
+    middle = (last[cv2.CC_STAT_TOP] + height / 2) / _HYPHEN_HEIGHT
+    low, high = _HYPHEN_WIDTHS
+    return bool(low <= width <= high and height <= _MAX_HYPHEN and width >= 1.4 * height and 0.35 < middle < 0.75)
