@@ -77,6 +77,7 @@ def parse_nik(line: TextLine) -> FieldReading:
 
 def parse_name(line: TextLine) -> FieldReading:
     value = _STOP_BEFORE_TITLE.sub(", ", clean(line.text).translate(LETTER_OF))
+    value = re.sub(r"^(H|HJ|DR|DRA|DRS|IR|PROF),", r"\1.", value)
     return _text(line, re.sub(r"[^A-Z .,'-]", "", value)[:MAX_NAME].strip())
 
 

@@ -13,11 +13,13 @@ from statistics import median
 
 from tis.ktp.lexicons import ROWS, WRAPPING, LabelMatch, find_label
 from tis.ktp.regions import letters_of
+from tis.ktp.row_assignment import ValueLine, assign_rows
 from tis.ktp.slope_field import SlopeField
 from tis.ktp.text_lines import TextLine, turned
 
 MAX_LINES = 200
 _MIN_PIXELS = 2.0
+_MAX_ROWS = 40  # lines of values; a card has up to 18
 # On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
 _VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
 _FAR_MM = 35.0
@@ -290,47 +292,16 @@ class _Rows:
         return kept
 
     def _assign(self, rows: list[list[_Placed]]) -> dict[str, list[TextLine]]:
-        """Rows beside a label are its value; those between two labels continue a value or belong to a lost label."""
-        first, last = min(self._label_y.values()), max(self._label_y.values())
-        labelled: dict[int, str] = {}
-        for row, y in self._label_y.items():
-            if rows:
-                limit = self._pitch * (0.8 if row == "nik" else 0.5)
-                nearest = min(range(len(rows)), key=lambda i: abs(rows[i][0].y - y))
-                if abs(rows[nearest][0].y - y) < limit:
-                    labelled.setdefault(nearest, row)
+        first = min(self._label_y.values())
+        lowest, y = max(self._label_y.items(), key=lambda label: label[1])
+        last = y + self._pitch * (len(ROWS) - 1 - ROWS.index(lowest))
+        near = [row for row in rows if first - self._pitch * 0.5 < row[0].y < last + self._pitch * 1.5]
+        lines = [ValueLine(row[0].y, " ".join(place.line.text for place in row)) for row in near[:_MAX_ROWS]]
         values: dict[str, list[TextLine]] = {}
-        above: str | None = None
-        for place, row_lines in enumerate(rows):
-            y = row_lines[0].y
-            if place in labelled:
-                above = labelled[place]
-                values[above] = [line.line for line in row_lines] + values.get(above, [])
-                continue
-            if not first - self._pitch * 0.5 < y < last + self._pitch * 1.5:
-                continue
-            taken = self._unlabelled(y, above, [labelled[i] for i in labelled if i > place])
-            if taken is not None:
-                values.setdefault(taken, []).extend(line.line for line in row_lines)
-                above = taken
+        for name, row in zip(assign_rows(lines, self._label_y, self._pitch), near, strict=False):
+            if name is not None:
+                values.setdefault(name, []).extend(place.line for place in row)
         return values
-
-    def _unlabelled(self, y: float, above: str | None, below: list[str]) -> str | None:
-        start = ROWS.index(above) if above else -1
-        end = min((ROWS.index(row) for row in below), default=len(ROWS))
-        # A label that was read, but whose value was not found on its row, is not lost.
-        lost = [row for row in ROWS[start + 1 : end] if row not in self._label_y]
-        beside = [row for row in ROWS[start + 1 : end] if row in self._label_y]
-        near = [row for row in beside if abs(self._label_y[row] - y) < self._pitch * 0.6]
-        if near:
-            return near[0]
-        rows_left = len(ROWS[start + 1 : end])
-        room = (
-            min((self._label_y[row] for row in below if row in self._label_y), default=y + self._pitch) - y
-        ) / self._pitch
-        if lost and (above not in WRAPPING or rows_left >= 1 and room < rows_left + 0.5):
-            return lost[0]
-        return above if above in WRAPPING else None
 
     def _is_nik(self, place: _Placed) -> bool:
         return bool(_NIK_LIKE.match(place.line.text))

@@ -15,6 +15,8 @@ from tis.ktp.visible_text import widened
 
 _WEAK = 0.97
 _MAX_LINES = 12
+_PAPER_AROUND = 0.55  # of a line's height
+_UNLISTED = ("nama", "alamat.name", "alamat.kel_desa")  # no list and no check would notice a wrong letter
 _MAX_DISPUTED = 0.85  # confidence of a line that was read in two ways
 
 
@@ -24,11 +26,14 @@ def read_weak_lines_again(
     """All lines, the doubtful ones of the card's rows as most of their readings have it."""
     layout = card.layout
     ends = {line.right for row in layout.values.values() for line in row} | {line.right for line in layout.header}
-    cut = {layout.values[row][0].right for row in layout.cut}
-    weak = [line for line in lines if line.right in cut or (line.right in ends and _is_doubtful(line))]
+    always = {layout.values[row][0].right for row in layout.cut}
+    always |= {line.right for row in _UNLISTED for line in layout.values.get(row, [])}
+    weak = [line for line in lines if line.right in always or (line.right in ends and _is_doubtful(line))]
     weak = sorted(weak, key=certainty)[:_MAX_LINES]
     strips = [strip_of(picture, widened(line.quad, before=0.15, behind=0.25)) for line in weak]
-    readings = _read(texts, [variant for strip in strips for variant in (strip, evenly_lit(strip))], 2)
+    readings = _read(
+        texts, [variant for strip in strips for variant in (strip, evenly_lit(strip, strip.shape[0] * 0.55))], 2
+    )
     disputed = [place for place, found in enumerate(readings) if not _agree([weak[place], *found])]
     for place, found in zip(disputed, _read(texts, [with_contrast(strips[i]) for i in disputed], 1), strict=True):
         readings[place] += found
@@ -75,12 +80,14 @@ def with_contrast(strip: Pixels) -> Pixels:
     return np.asarray(cv2.cvtColor(lab, cv2.COLOR_LAB2RGB), np.uint8)
 
 
-def evenly_lit(strip: Pixels) -> Pixels:
-    """Divided by its paper: shades, bands of reflected light and casts go, faint print becomes dark."""
-    height = strip.shape[0]
-    seen = strip.astype(np.float32)
-    side = max(3, round(height * 0.6) | 1)
-    paper = cv2.GaussianBlur(cv2.dilate(seen, np.ones((side, side), np.uint8)), (0, 0), height * 0.5)
+def evenly_lit(picture: Pixels, around: float) -> Pixels:
+    """Divided by its paper: shades, bands of reflected light and casts go, faint print becomes dark.
+
+    `around` is how far paper is looked for, in pixels: at least the width of a stroke.
+    """
+    seen = picture.astype(np.float32)
+    side = max(3, round(around) | 1)
+    paper = cv2.GaussianBlur(cv2.dilate(seen, np.ones((side, side), np.uint8)), (0, 0), around)
     even = seen / np.maximum(paper, 20)
     dark, light = np.percentile(even, (2, 80))
     return np.asarray(np.clip((even - dark) / max(light - dark, 0.15) * 200 + 30, 0, 255), np.uint8)

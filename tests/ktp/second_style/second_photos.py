@@ -107,7 +107,7 @@ def _taken(drawing: SecondCardDrawing, seed: int, level: str) -> tuple[Pixels, _
     for name in sorted(_ON_CARD.keys() & set(troubles)):
         card = _ON_CARD[name](card, chance)
     size = [(1280, 960), (960, 1280), (1280, 720), (1600, 1200)][chance.integers(4)]
-    share = chance.uniform(0.4, 0.55) if "small" in troubles else chance.uniform(0.66, 0.9)
+    share = chance.uniform(0.45, 0.6) if "small" in troubles else chance.uniform(0.66, 0.9)
     degrees, tilt, bend = (24.0, 0.08, 0.05) if level == "hard" else (7.0, 0.04, 0.03)
     camera = _camera(chance, size, share, degrees, tilt, bend)
     corners = camera.seen(np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]))
