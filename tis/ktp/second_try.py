@@ -1,7 +1,7 @@
 """Lines of doubt are read again: wider, flat, with more contrast; the readings vote. Never the whole picture."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import cv2
@@ -10,6 +10,7 @@ import numpy as np
 from tis.ktp.field_parsers import certainty
 from tis.ktp.ocr import Pixels, StripReader, strip_of
 from tis.ktp.parse import ParsedCard
+from tis.ktp.regions import letters_of
 from tis.ktp.text_lines import TextLine
 from tis.ktp.visible_text import widened
 
@@ -17,7 +18,8 @@ _WEAK = 0.97
 _MAX_LINES = 12
 _PAPER_AROUND = 0.55  # of a line's height
 _UNLISTED = ("nama", "alamat.name", "alamat.kel_desa")  # no list and no check would notice a wrong letter
-_MAX_DISPUTED = 0.85  # confidence of a line that was read in two ways
+_DOUBT_LEFT = 0.4  # of a reading's own, where all readings are the same
+_MAX_OUTVOTED, _MAX_DISPUTED = 0.89, 0.85  # confidence of a line that most, or some readings have otherwise
 
 
 def read_weak_lines_again(
@@ -26,18 +28,18 @@ def read_weak_lines_again(
     """All lines, the doubtful ones of the card's rows as most of their readings have it."""
     layout = card.layout
     ends = {line.right for row in layout.values.values() for line in row} | {line.right for line in layout.header}
-    always = {layout.values[row][0].right for row in layout.cut}
-    always |= {line.right for row in _UNLISTED for line in layout.values.get(row, [])}
+    unlisted = {line.right for row in _UNLISTED for line in layout.values.get(row, [])}
+    always = unlisted | {layout.values[row][0].right for row in layout.cut}
     weak = [line for line in lines if line.right in always or (line.right in ends and _is_doubtful(line))]
     weak = sorted(weak, key=certainty)[:_MAX_LINES]
     strips = [strip_of(picture, widened(line.quad, before=0.15, behind=0.25)) for line in weak]
-    readings = _read(
-        texts, [variant for strip in strips for variant in (strip, evenly_lit(strip, strip.shape[0] * 0.55))], 2
-    )
-    disputed = [place for place, found in enumerate(readings) if not _agree([weak[place], *found])]
+    pairs = [(strip, evenly_lit(strip, strip.shape[0] * _PAPER_AROUND)) for strip in strips]
+    readings = _read(texts, [variant for pair in pairs for variant in pair], 2)
+    values = [_exact_value if line.right in unlisted else _letters for line in weak]
+    disputed = [i for i, found in enumerate(readings) if len(set(map(values[i], [weak[i], *found]))) > 1]
     for place, found in zip(disputed, _read(texts, [with_contrast(strips[i]) for i in disputed], 1), strict=True):
         readings[place] += found
-    again = {line: _elected(line, found) for line, found in zip(weak, readings, strict=True)}
+    again = {line: _elected([line, *readings[i]], values[i]) for i, line in enumerate(weak)}
     return [again.get(line, line) for line in lines]
 
 
@@ -51,25 +53,29 @@ def _read(texts: StripReader, strips: list[Pixels], each: int) -> list[list[Text
     return [[line for line in found[i : i + each] if line is not None] for i in range(0, len(found), each)]
 
 
-def _value(line: TextLine) -> str:
+def _exact_value(line: TextLine) -> str:
     return line.text.strip(" :.")
 
 
-def _agree(readings: Sequence[TextLine]) -> bool:
-    return len({_value(line) for line in readings}) == 1
+def _letters(line: TextLine) -> str:
+    return letters_of(line.text)
 
 
-def _elected(first: TextLine, others: Sequence[TextLine]) -> TextLine:
-    readings = [first, *others]
-    votes = Counter(_value(line) for line in readings)
-    best = max(readings, key=lambda line: (votes[_value(line)], certainty(line)))
-    chosen = replace(best, quad=first.quad)
+def _elected(readings: Sequence[TextLine], value: Callable[[TextLine], str]) -> TextLine:
+    """In place of the first."""
+    votes = Counter(map(value, readings))
+    best = max(readings, key=lambda line: (votes[value(line)], certainty(line)))
+    chosen = replace(best, quad=readings[0].quad)
     if len(readings) > 2 and len(votes) == 1:
-        return replace(chosen, signs=(1.0,) * len(chosen.text))  # the doubt of one reading is not that of all
-    if len(votes) == 1 or votes[_value(best)] > len(readings) / 2:
+        # What one reading doubts is less doubtful if all have it. Signs are blanks and full stops.
+        surer = tuple(1 - (1 - one) * _DOUBT_LEFT for one in chosen.confidences)
+        score = 1 - (1 - chosen.score) * _DOUBT_LEFT
+        return replace(chosen, score=score, confidences=surer, signs=(1.0,) * len(chosen.text))
+    if len(votes) == 1:
         return chosen
-    confidences = tuple(min(one, _MAX_DISPUTED) for one in chosen.confidences)
-    return replace(chosen, score=min(chosen.score, _MAX_DISPUTED), confidences=confidences)
+    limit = _MAX_OUTVOTED if votes[value(best)] > len(readings) / 2 else _MAX_DISPUTED
+    confidences = tuple(min(one, limit) for one in chosen.confidences)
+    return replace(chosen, score=min(chosen.score, limit), confidences=confidences)
 
 
 def with_contrast(strip: Pixels) -> Pixels:
