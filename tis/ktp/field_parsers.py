@@ -23,7 +23,7 @@ _DIGIT_OF = str.maketrans("OQDILZSBGoilzsb|", "0001125860112581")
 LETTER_OF = str.maketrans("01258", "OIZSB")
 _DATE = re.compile(r"([0-9OILSB]{2})\W{0,2}([0-9OILSB]{2})\W{0,2}([0-9OILSB]{4})\W*$")
 _LIKELY_RATIO, _MIN_RATIO = 0.8, 0.72  # TADIB is TABIB
-_MAX_UNLISTED = 0.85  # confidence of an occupation that is in no list
+_MAX_UNLISTED, _MAX_SHORT = 0.85, 0.85  # confidence of an occupation that is in no list; of 1/14
 # A comma before a title at the end; a blurred one looks like a full stop, which stands after abbreviations only.
 _STOP_BEFORE_TITLE = re.compile(r"(?<=[A-Z]{5})\.\s?(?=(S|M|A)\.?[A-Z]{1,3}\.?$)")
 _MAX_DOUBTFUL_SIGNS = 0.8  # confidence of a text that has perhaps another blank or full stop
@@ -132,10 +132,12 @@ def parse_validity(line: TextLine) -> FieldReading:
 
 def parse_rt_rw(line: TextLine) -> FieldReading:
     text = re.sub(r"\s", "", line.text.upper().lstrip(": .")).translate(_DIGIT_OF)
-    found = re.fullmatch(r"([0-9]{3})\D?([0-9]{3})\D*", text) or re.fullmatch(r"([0-9]{1,3})/([0-9]{1,3})\D*", text)
-    if found is None:
-        return FieldReading(clean(line.text), 0.3, line.quad) if set(line.text) & set("0123456789-") else UNREAD
-    return FieldReading(f"{found[1]}/{found[2]}", certainty(line), line.quad)
+    if (found := re.fullmatch(r"([0-9]{3})\D?([0-9]{3})\D*", text)) is not None:
+        return FieldReading(f"{found[1]}/{found[2]}", certainty(line), line.quad)
+    if (found := re.fullmatch(r"([0-9]{1,3})/([0-9]{1,3})\D*", text)) is not None:
+        # Nearly all cards print three digits; the first are perhaps hidden.
+        return FieldReading(f"{found[1]}/{found[2]}", min(certainty(line), _MAX_SHORT), line.quad)
+    return FieldReading(clean(line.text), 0.3, line.quad) if set(line.text) & set("0123456789-") else UNREAD
 
 
 def parse_blood_group(line: TextLine) -> FieldReading:
