@@ -70,7 +70,9 @@ def _elected(readings: Sequence[TextLine], value: Callable[[TextLine], str]) -> 
         # What one reading doubts is less doubtful if all have it. Signs are blanks and full stops.
         surer = tuple(1 - (1 - one) * _DOUBT_LEFT for one in chosen.confidences)
         score = 1 - (1 - chosen.score) * _DOUBT_LEFT
-        return replace(chosen, score=score, confidences=surer, signs=(1.0,) * len(chosen.text))
+        are_signs_sure = all(min(line.signs, default=1.0) == 1.0 for line in readings[1:])
+        signs = (1.0,) * len(chosen.text) if are_signs_sure else min((line.signs for line in readings), key=min)
+        return replace(chosen, score=score, confidences=surer, signs=signs)
     if len(votes) == 1:
         return chosen
     limit = _MAX_OUTVOTED if votes[value(best)] > len(readings) / 2 else _MAX_DISPUTED

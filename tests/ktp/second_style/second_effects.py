@@ -103,10 +103,11 @@ def thumb(picture: Floats, chance: Generator, corners: Points) -> Floats:
     return np.asarray(picture * (1 - shadow) * (1 - mask[..., None]) + finger * mask[..., None], np.float32)
 
 
-def shaken(picture: Floats, chance: Generator) -> Floats:
-    """A hand that moved along an arc."""
+def shaken(picture: Floats, chance: Generator, corners: Points) -> Floats:
+    """A hand that moved along an arc; less where the card is small, so that somebody can still read it."""
     steps = np.linspace(-1, 1, 15)
     turn, long, bend = chance.uniform(0, np.pi), chance.uniform(1.2, 3.2), chance.uniform(-0.5, 0.5)
+    long *= min(1.0, float(np.linalg.norm(corners[1] - corners[0])) / 900)
     kernel = np.zeros((11, 11), np.float32)
     for step in steps:
         x = 5 + long * (np.cos(turn) * step - np.sin(turn) * bend * step * step)

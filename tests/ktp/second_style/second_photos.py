@@ -116,7 +116,7 @@ def _taken(drawing: SecondCardDrawing, seed: int, level: str) -> tuple[Pixels, _
         picture = _IN_PICTURE[name](picture, chance, corners)
     picture = lamp_light(picture, chance, 0.45 if level == "hard" else 0.2)
     picture = picture * np.float32(chance.uniform(0.25, 0.5)) if "dim" in troubles else picture
-    picture = shaken(picture, chance) if "shaken" in troubles else picture
+    picture = shaken(picture, chance, corners) if "shaken" in troubles else picture
     picture = cv2.GaussianBlur(picture, (0, 0), chance.uniform(0.5, 1.1)).astype(np.float32)
     picture = photographed_screen(picture, chance) if "screen" in troubles else picture
     picture = grey_copy(picture, chance, corners) if "copy" in troubles else picture
