@@ -71,8 +71,8 @@ def _elected(readings: Sequence[TextLine], value: Callable[[TextLine], str]) -> 
         surer = tuple(1 - (1 - one) * _DOUBT_LEFT for one in chosen.confidences)
         score = 1 - (1 - chosen.score) * _DOUBT_LEFT
         are_signs_sure = all(min(line.signs, default=1.0) == 1.0 for line in readings[1:])
-        signs = (1.0,) * len(chosen.text) if are_signs_sure else min((line.signs for line in readings), key=min)
-        return replace(chosen, score=score, confidences=surer, signs=signs)
+        sign = 1.0 if are_signs_sure else min(min(line.signs, default=1.0) for line in readings)
+        return replace(chosen, score=score, confidences=surer, signs=(sign,) * len(chosen.text))
     if len(votes) == 1:
         return chosen
     limit = _MAX_OUTVOTED if votes[value(best)] > len(readings) / 2 else _MAX_DISPUTED
