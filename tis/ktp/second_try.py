@@ -11,13 +11,15 @@ from tis.ktp.field_parsers import certainty
 from tis.ktp.ocr import Pixels, StripReader, strip_of
 from tis.ktp.parse import ParsedCard
 from tis.ktp.regions import letters_of
-from tis.ktp.text_lines import TextLine
+from tis.ktp.text_lines import Quad, TextLine
 from tis.ktp.visible_text import widened
 
 _WEAK = 0.97
 _MAX_LINES = 12
 _PAPER_AROUND = 0.55  # of a line's height
 _UNLISTED = ("nama", "alamat.name", "alamat.kel_desa")  # no list and no check would notice a wrong letter
+_MIN_CONTRAST = 0.1  # of paper and print; less is grain
+_MIN_FOUND = 0.5  # confidence of what stands where no box was found
 _DOUBT_LEFT = 0.4  # of a reading's own, where all readings are the same
 _MAX_OUTVOTED, _MAX_DISPUTED = 0.89, 0.85  # confidence of a line that most, or some readings have otherwise
 
@@ -40,7 +42,17 @@ def read_weak_lines_again(
     for place, found in zip(disputed, _read(texts, [with_contrast(strips[i]) for i in disputed], 1), strict=True):
         readings[place] += found
     again = {line: _elected([line, *readings[i]], values[i]) for i, line in enumerate(weak)}
-    return [again.get(line, line) for line in lines]
+    return [*(again.get(line, line) for line in lines), *_found_by_place(texts, picture, layout.places)]
+
+
+def _found_by_place(texts: StripReader, picture: Pixels, places: Sequence[Quad]) -> list[TextLine]:
+    """Detectors miss short and pale values; the rows of a card say where to look."""
+    strips = [strip_of(picture, quad) for quad in places]
+    pairs = [(strip, evenly_lit(strip, strip.shape[0] * _PAPER_AROUND)) for strip in strips]
+    read = _read(texts, [variant for pair in pairs for variant in pair], 2)
+    own = [[replace(line, quad=quad) for line in lines] for quad, lines in zip(places, read, strict=True)]
+    found = [_elected(lines, _letters) for lines in own if lines]
+    return [line for line in found if certainty(line) > _MIN_FOUND and letters_of(line.text)]
 
 
 def _is_doubtful(line: TextLine) -> bool:
@@ -98,4 +110,4 @@ def evenly_lit(picture: Pixels, around: float) -> Pixels:
     paper = cv2.GaussianBlur(cv2.dilate(seen, np.ones((side, side), np.uint8)), (0, 0), around)
     even = seen / np.maximum(paper, 20)
     dark, light = np.percentile(even, (2, 80))
-    return np.asarray(np.clip((even - dark) / max(light - dark, 0.15) * 200 + 30, 0, 255), np.uint8)
+    return np.asarray(np.clip((even - dark) / max(light - dark, _MIN_CONTRAST) * 200 + 30, 0, 255), np.uint8)
