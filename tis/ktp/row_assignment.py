@@ -4,7 +4,7 @@ Labels blur or vanish below glare, and long values push down what follows; a dat
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tis.ktp.lexicons import CITIZEN, LIFELONG, MARITAL_STATUSES, OCCUPATIONS, RELIGIONS, ROWS, SEXES, WRAPPING, nearest
@@ -13,7 +13,7 @@ from tis.ktp.regions import letters_of
 _NIK = re.compile(r"[:\s]*[0-9OQDILZSBG][0-9OQDILZSBG ]{13,19}$", re.IGNORECASE)
 _RT_RW = re.compile(r"[0-9OILSB]{3}\s?[/1I|]?\s?[0-9OILSB]{3}$")
 _DATE = re.compile(r"[0-9OILSB]{2}\W{0,2}[0-9OILSB]{2}\W{0,2}[0-9OILSB]{4}\W*$")
-_LISTS = {
+_LISTS: Mapping[str, tuple[Mapping[str, Iterable[str]], float]] = {
     "jenis_kelamin": (SEXES, 0.75),
     "agama": (RELIGIONS, 0.8),
     "status_perkawinan": (MARITAL_STATUSES, 0.8),
