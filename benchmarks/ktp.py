@@ -1,8 +1,10 @@
 """How well and how fast identity cards are read: specimen cards of `tests/ktp`, the OCR path, one thread a worker.
 
-.venv/bin/python benchmarks/ktp.py [--cards 100] [--first-seed 1000] [--levels clean photo hard] [--workers 2] [--bare]
+.venv/bin/python benchmarks/ktp.py [--cards 100] [--first-seed 1000] [--styles first second] [--levels clean photo hard]
+    [--workers 2] [--bare]
 
---bare measures rapidocr with the nearest value beside each label: the baseline. Tune below seed 1000, report above.
+--bare measures rapidocr with the nearest value beside each label: the baseline. Tune below seed 1000 and on the first
+style alone; report above, on both.
 """
 
 import argparse
@@ -25,10 +27,12 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "benchmarks")]
 from ktp_baseline import BareRapidReader, nearest_values  # noqa: E402
 
 from tests.ktp.card_drawing import digits_are_ocr_a  # noqa: E402
-from tests.ktp.card_photos import LEVELS, OTHER_LEVELS, Pixels, photograph, take_photograph  # noqa: E402
+from tests.ktp.card_photos import LEVELS, OTHER_LEVELS, Photograph, Pixels, photograph, take_photograph  # noqa: E402
 from tests.ktp.card_scores import CardScore, score_card, score_level  # noqa: E402
-from tests.ktp.cards import make_card  # noqa: E402
+from tests.ktp.cards import SpecimenCard, make_card  # noqa: E402
 from tests.ktp.negatives import negative  # noqa: E402
+from tests.ktp.second_style.second_people import make_second_card  # noqa: E402
+from tests.ktp.second_style.second_photos import take_second_photograph  # noqa: E402
 from tis.ktp.field_parsers import FieldReading  # noqa: E402
 from tis.ktp.lexicons import FIELDS  # noqa: E402
 from tis.ktp.ocr import RapidTextReader  # noqa: E402
@@ -37,9 +41,22 @@ from tis.ktp.regions import regions  # noqa: E402
 
 TODAY = date(2026, 1, 1)
 COLUMNS = [
-    "level", "cards", "field exact", "of readable", "NIK exact", "of readable", "card exact", "CER",
+    "style, level", "cards", "field exact", "of readable", "NIK exact", "of readable", "card exact", "CER",
     "confident, wrong", "right, confident", "overclaimed", "NIKs altered", "refused", "CPU s", "x bare call",
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Style:
+    card: Callable[[int], SpecimenCard]
+    photo: Callable[[int, str], Photograph]
+    levels: tuple[str, ...]
+
+
+STYLES = {
+    "first": Style(make_card, take_photograph, (*LEVELS, *OTHER_LEVELS)),
+    "second": Style(make_second_card, take_second_photograph, LEVELS),
+}
 
 
 @dataclass(frozen=True)
@@ -71,12 +88,12 @@ def read(picture: Pixels, with_bare: bool) -> tuple[bool, dict[str, FieldReading
     return card.is_card, card.checked.fields, before[0] if before else None
 
 
-def measure(with_bare: bool, level: str, seed: int) -> Measured:
-    photo = take_photograph(seed, level)
+def measure(with_bare: bool, style: str, level: str, seed: int) -> Measured:
+    photo = STYLES[style].photo(seed, level)
     began = time.process_time()
     is_card, fields, nik = read(photo.picture, with_bare)
     seconds = time.process_time() - began
-    card = make_card(seed)
+    card = STYLES[style].card(seed)
     score = score_card(card, fields, nik, photo.obscured)
     mistakes = tuple(f"{n}: {card.fields[n]!r} as {fields[n].value!r}" for n in sorted(score.confidently_wrong))
     return Measured(seed, score, seconds, is_card, mistakes)
@@ -87,8 +104,8 @@ def is_accepted(with_bare: bool, seed: int) -> str | None:
     return name if read(picture, with_bare)[0] else None
 
 
-def seconds_of_bare_call(level: str, seed: int) -> float:
-    picture = photograph(seed, level)
+def seconds_of_bare_call(style: str, level: str, seed: int) -> float:
+    picture = STYLES[style].photo(seed, level).picture
     began = time.process_time()
     bare().call(picture)
     return time.process_time() - began
@@ -142,6 +159,7 @@ def main() -> None:
     parser.add_argument("--cards", type=int, default=100, help="per level")
     parser.add_argument("--first-seed", type=int, default=1000, help="tune below 1000, report from there on")
     parser.add_argument("--levels", nargs="*", default=list(LEVELS), choices=[*LEVELS, *OTHER_LEVELS])
+    parser.add_argument("--styles", nargs="*", default=list(STYLES), choices=list(STYLES))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--negatives", type=int, help="as many as cards, if not given")
     parser.add_argument("--bare-calls", type=int, default=10, help="per level, to compare the time with")
@@ -154,14 +172,16 @@ def main() -> None:
     confused: Counter[tuple[str, str]] = Counter()
     by_field: dict[str, list[str]] = {name: [] for name in FIELDS}
     with workers(arguments.workers) as pool:
-        for level in arguments.levels:
-            measured = list(pool.map(partial(measure, arguments.bare, level), seeds))
-            calls = list(pool.map(partial(seconds_of_bare_call, level), seeds[: arguments.bare_calls]))
-            confused += show_level(level, measured, statistics.median(calls) if calls else 0.0)
+        runs = [(style, level) for style in arguments.styles for level in arguments.levels]
+        runs = [(style, level) for style, level in runs if level in STYLES[style].levels]
+        for style, level in runs:
+            measured = list(pool.map(partial(measure, arguments.bare, style, level), seeds))
+            calls = list(pool.map(partial(seconds_of_bare_call, style, level), seeds[: arguments.bare_calls]))
+            confused += show_level(f"{style}, {level}", measured, statistics.median(calls) if calls else 0.0)
             for name, exact in score_level(one.score for one in measured).exact_by_field.items():
                 by_field[name].append(f"{exact:.3f}")
         print(f"digits of the NIK, printed and read: {dict(confused)}")
-        print(f"| field | {' | '.join(arguments.levels)} |\n|" + "---|" * (1 + len(arguments.levels)))
+        print(f"| field | {' | '.join(map(', '.join, runs))} |\n|" + "---|" * (1 + len(runs)))
         for name, shares in by_field.items():
             print(f"| {name} | {' | '.join(shares)} |")
         count = arguments.cards if arguments.negatives is None else arguments.negatives

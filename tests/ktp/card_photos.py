@@ -27,7 +27,7 @@ from tests.ktp.card_troubles import (
 from tests.ktp.cards import make_card
 
 LEVELS = ("clean", "photo", "hard")
-OTHER_LEVELS = ("tilted", "small", "screenshot", "photocopy")
+OTHER_LEVELS = ("tilted", "small", "screenshot", "photocopy", "harsh")
 # A character is hidden where less than this is left of the contrast that others of its card have, and few grey levels.
 _HIDDEN_SHARE, _HIDDEN_LEVELS = 0.12, 14.0
 # Half a word of a short list says which it is.
@@ -52,7 +52,7 @@ def take_photograph(seed: int, level: str) -> Photograph:
     """The same picture, with where the card lies and what is hidden."""
     drawing = CardDrawing(make_card(seed))
     picture, corners = _taken(drawing, seed, level)
-    if level != "hard":
+    if level not in ("hard", "harsh"):
         return Photograph(picture, corners, frozenset())
     empty, _ = _taken(CardDrawing(make_card(seed), with_values=False), seed, level)
     ink = np.abs(picture.astype(np.float32) - empty).max(axis=2)
@@ -84,6 +84,7 @@ def _taken(drawing: CardDrawing, seed: int, level: str) -> tuple[Pixels, Corners
     ways: dict[str, Callable[[Pixels, Random], tuple[Pixels, Corners]]] = {
         "clean": _scan, "photo": _photo, "hard": _hard_photo,
         "tilted": _tilted_photo, "small": _small_photo, "screenshot": _screenshot, "photocopy": _photocopy,
+        "harsh": _harsh_photo,
     }  # fmt: skip
     return ways[level](np.asarray(drawing.image), Random(f"{seed} {level}"))
 
@@ -135,6 +136,17 @@ def _hard_photo(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
     picture = blurred(picture, random.uniform(0.6, 1.4))
     picture = as_jpeg(grainy(picture, random.uniform(3, 9), random), random.randrange(40, 75))
     return _quarter_turned(picture, corners, random.choice([0, 0, 0, 0, 1, 2, 3]))
+
+
+def _harsh_photo(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
+    """Smaller than a hard one, with three troubles: what confidence is tuned on."""
+    frame = (random.randrange(1000, 1300), random.randrange(900, 1100))
+    picture, corners = _placed(card, frame, random.uniform(0.5, 0.72), random.uniform(-26, 26), 0.06, random)
+    picture = lit(picture, random, 0.7)
+    for trouble in random.sample([glare, finger, motion, photocopied, dimmed], 3):
+        picture = trouble(picture, random, corners)
+    picture = blurred(picture, random.uniform(0.5, 1.2))
+    return as_jpeg(grainy(picture, random.uniform(3, 8), random), random.randrange(38, 70)), corners
 
 
 def _screenshot(card: Pixels, random: Random) -> tuple[Pixels, Corners]:

@@ -63,8 +63,8 @@ class _Lines:
     def read(self, picture: Pixels) -> list[TextLine]:
         return self._lines
 
-    def read_strip(self, strip: Pixels) -> TextLine | None:
-        return None
+    def read_strips(self, strips: list[Pixels]) -> list[TextLine | None]:
+        return [None for _ in strips]
 
 
 class ScriptedVision:

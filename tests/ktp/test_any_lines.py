@@ -62,8 +62,8 @@ class AnyTextReader:
         lines = [any_line(self._random) for _ in range(self._random.randrange(12))]
         return lines + [shaken(line, self._random) for line in self._random.sample(card_lines(), 14)]
 
-    def read_strip(self, strip: Pixels) -> TextLine | None:
-        return any_line(self._random) if self._random.random() < 0.8 else None
+    def read_strips(self, strips: list[Pixels]) -> list[TextLine | None]:
+        return [any_line(self._random) if self._random.random() < 0.8 else None for _ in strips]
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 300), (300, 400), (1400, 60)])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.ktp.printed import CARD, card_lines, text_line
-from tis.ktp.ocr import CardDecoder, Pixels, plain_character, reading_quads
+from tis.ktp.card_decoder import CardDecoder, plain_character
+from tis.ktp.ocr import Pixels, reading_quads
 from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader, brightened
 from tis.ktp.regions import regions
 from tis.ktp.text_lines import TextLine
@@ -26,8 +27,8 @@ class ScriptedTextReader:
         self.sizes.append(picture.shape)
         return self._lines
 
-    def read_strip(self, strip: Pixels) -> TextLine | None:
-        return text_line(self._strip, 0, 0) if self._strip else None
+    def read_strips(self, strips: list[Pixels]) -> list[TextLine | None]:
+        return [text_line(self._strip, 0, 0) if self._strip else None for _ in strips]
 
 
 def read(texts: ScriptedTextReader, width: int = 1300, height: int = 900) -> OcrCard:

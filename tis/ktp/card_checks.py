@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import date
 
+from tis.ktp.card_completion import complete
 from tis.ktp.field_parsers import FieldReading, date_of
 from tis.ktp.nik import FieldRepair, FieldWarning, NikReport, PrintedEvidence, check_nik, date_from_nik
 from tis.ktp.parse import ParsedCard
@@ -30,7 +31,9 @@ def check_card(card: ParsedCard, table: RegionTable, today: date) -> CheckedCard
     )
     if nik.value is None:
         warning = FieldWarning("nik_unread", "nik", "The NIK was not read.")
-        return CheckedCard(fields, NikReport(None, 0.0, None, None, [warning]), [warning], [])
+        unread = NikReport(None, 0.0, None, None, [warning])
+        fields, completed = complete(fields, unread, card.regency_code, table)
+        return CheckedCard(fields, unread, [warning], completed)
     report = check_nik(nik.value, nik.confidence, evidence, table, today, nik.digit_confidences)
     fields["nik"] = replace(nik, value=report.nik, confidence=report.confidence)
     repairs = list(report.repairs)
@@ -44,4 +47,5 @@ def check_card(card: ParsedCard, table: RegionTable, today: date) -> CheckedCard
         checks = replace(report.checks, date=None) if report.checks else None  # it would agree with itself
         kept = [warning for warning in report.warnings if warning.code != "nik_date_mismatch"]
         report = replace(report, checks=checks, warnings=kept)
-    return CheckedCard(fields, report, list(report.warnings), repairs)
+    fields, completed = complete(fields, report, card.regency_code, table)
+    return CheckedCard(fields, report, list(report.warnings), [*repairs, *completed])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from tis.ktp.lexicons import (
@@ -22,7 +22,10 @@ MAX_NAME = 60
 _DIGIT_OF = str.maketrans("OQDILZSBGoilzsb|", "0001125860112581")
 LETTER_OF = str.maketrans("01258", "OIZSB")
 _DATE = re.compile(r"([0-9OILSB]{2})\W{0,2}([0-9OILSB]{2})\W{0,2}([0-9OILSB]{4})\W*$")
-_LIKELY_RATIO, _MIN_RATIO = 0.86, 0.72
+_LIKELY_RATIO, _MIN_RATIO = 0.8, 0.72  # TADIB is TABIB
+_MAX_UNLISTED, _MAX_SHORT = 0.85, 0.85  # confidence of an occupation that is in no list; of 1/14
+# A comma before a title at the end; a blurred one looks like a full stop, which stands after abbreviations only.
+_STOP_BEFORE_TITLE = re.compile(r"(?<=[A-Z]{5})\.\s?(?=(S|M|A)\.?[A-Z]{1,3}\.?$)")
 _MAX_DOUBTFUL_SIGNS = 0.8  # confidence of a text that has perhaps another blank or full stop
 _MIN_COUNTRY = 4
 
@@ -73,7 +76,8 @@ def parse_nik(line: TextLine) -> FieldReading:
 
 
 def parse_name(line: TextLine) -> FieldReading:
-    value = clean(line.text).translate(LETTER_OF)
+    value = _STOP_BEFORE_TITLE.sub(", ", clean(line.text).translate(LETTER_OF))
+    value = re.sub(r"^(H|HJ|DR|DRA|DRS|IR|PROF),", r"\1.", value)
     return _text(line, re.sub(r"[^A-Z .,'-]", "", value)[:MAX_NAME].strip())
 
 
@@ -128,10 +132,12 @@ def parse_validity(line: TextLine) -> FieldReading:
 
 def parse_rt_rw(line: TextLine) -> FieldReading:
     text = re.sub(r"\s", "", line.text.upper().lstrip(": .")).translate(_DIGIT_OF)
-    found = re.fullmatch(r"([0-9]{3})\D?([0-9]{3})\D*", text) or re.fullmatch(r"([0-9]{1,3})/([0-9]{1,3})\D*", text)
-    if found is None:
-        return FieldReading(clean(line.text), 0.3, line.quad) if set(line.text) & set("0123456789-") else UNREAD
-    return FieldReading(f"{found[1]}/{found[2]}", certainty(line), line.quad)
+    if (found := re.fullmatch(r"([0-9]{3})\D?([0-9]{3})\D*", text)) is not None:
+        return FieldReading(f"{found[1]}/{found[2]}", certainty(line), line.quad)
+    if (found := re.fullmatch(r"([0-9]{1,3})/([0-9]{1,3})\D*", text)) is not None:
+        # Nearly all cards print three digits; the first are perhaps hidden.
+        return FieldReading(f"{found[1]}/{found[2]}", min(certainty(line), _MAX_SHORT), line.quad)
+    return FieldReading(clean(line.text), 0.3, line.quad) if set(line.text) & set("0123456789-") else UNREAD
 
 
 def parse_blood_group(line: TextLine) -> FieldReading:
@@ -156,7 +162,9 @@ def parse_occupation(line: TextLine) -> FieldReading:
     known = _enumeration(OCCUPATIONS, _LIKELY_RATIO, margin=0.03)(line)
     read = parse_text(line)
     is_number = sum(character.isdigit() for character in read.value or "") > 1  # the date of issue, beside a lost row
-    return known if known.value else UNREAD if is_number else read
+    if known.value or is_number:
+        return known if known.value else UNREAD
+    return replace(read, confidence=min(read.confidence, _MAX_UNLISTED))
 
 
 def _enumeration(

@@ -5,7 +5,7 @@ Works on one picture whose text runs about left to right; angles may differ over
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,15 +13,18 @@ from statistics import median
 
 from tis.ktp.lexicons import ROWS, WRAPPING, LabelMatch, find_label
 from tis.ktp.regions import letters_of
+from tis.ktp.row_assignment import ValueLine, assign_rows
 from tis.ktp.slope_field import SlopeField
-from tis.ktp.text_lines import TextLine, turned
+from tis.ktp.text_lines import Quad, TextLine, turned
 
 MAX_LINES = 200
 _MIN_PIXELS = 2.0
+_MIN_ROWS, _PLACE_MM = 4, 34.0  # that tell where the column of values is; width of a value's place
+_MAX_ROWS = 40  # lines of values; a card has up to 18
 # On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
 _VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
-_FAR_MM = 35.0
-_MAX_GAP, _MAX_LATE = 1.6, 1.5  # heights of a line
+_FAR_MM, _MAX_BEGIN_MM = 35.0, 47.0
+_MAX_GAP, _MAX_LATE, _MAX_CUT = 1.6, 1.5, 0.35  # heights of a line
 _INDENTED = {"alamat.rt_rw", "alamat.kel_desa", "alamat.kecamatan"}
 _BLOOD = re.compile(r"[GC6][o0]l\s?[.,:]?\s?D[ao]r\w*", re.IGNORECASE)
 _NIK_LIKE = re.compile(r"[:\s]*[0-9OQDILZSBG][0-9OQDILZSBG ]{13,19}$", re.IGNORECASE)
@@ -43,6 +46,8 @@ class CardLayout:
     blood_group: TextLine | None
     header: list[TextLine]
     incomplete: frozenset[str] = frozenset()  # rows with room for text that was not read, in front or below
+    cut: frozenset[str] = frozenset()  # rows whose first letter is perhaps outside of their box
+    places: tuple[Quad, ...] = ()  # where values stand that no box was found for
     is_family_card: bool = False  # has the labels of a KTP, too, and the NIKs of several people
 
     @property
@@ -97,6 +102,7 @@ def lay_out(lines: Sequence[TextLine]) -> CardLayout:
         turned(blood_group, -angle) if blood_group else None,
         {turned(piece.line, -angle): piece.line for piece in pieces},
         blood_group,
+        angle,
     ).layout(_is_family_card(visible))
 
 
@@ -135,7 +141,9 @@ class _Rows:
         blood_group: TextLine | None,
         originals: dict[TextLine, TextLine],
         original_blood: TextLine | None,
+        angle: float,
     ) -> None:
+        self._angle = angle  # by which the picture was turned back
         self._originals = originals
         self._blood, self._original_blood = blood_group, original_blood
         self._slope = SlopeField([piece.line for piece in pieces])
@@ -194,6 +202,8 @@ class _Rows:
             blood,
             [self._originals[place.line] for place in header],
             frozenset(row for row in values if self._has_room(row, values[row])) | self._late(values),
+            self._cut(values),
+            self._places(values),
             is_family_card,
         )
 
@@ -209,19 +219,60 @@ class _Rows:
 
     def _late(self, values: dict[str, list[TextLine]]) -> frozenset[str]:
         """Rows whose value begins behind the column of values."""
+        behind = self._behind_column(values, min_rows=5)
+        without_colon = {row for row in behind if not values[row][0].text.lstrip().startswith(":")}
+        return frozenset(row for row in without_colon if behind[row] > _MAX_LATE)
+
+    def _cut(self, values: dict[str, list[TextLine]]) -> frozenset[str]:
+        """Rows whose box begins about a letter behind the column."""
+        plain = {row: lines for row, lines in values.items() if not lines[0].text.lstrip().startswith(":")}
+        behind = self._behind_column(plain, min_rows=4)
+        return frozenset(row for row, away in behind.items() if away > _MAX_CUT)
+
+    def _behind_column(self, values: dict[str, list[TextLine]], min_rows: int) -> dict[str, float]:
+        """By row, in heights of text; none where too few rows tell where the column is."""
+        starts, column = self._column(values)
+        if len(starts) < min_rows:
+            return {}
+        return {row: (x - column(y)) / self._text_height for row, (y, x) in starts.items()}
+
+    def _column(
+        self, values: dict[str, list[TextLine]]
+    ) -> tuple[dict[str, tuple[float, float]], Callable[[float], float]]:
+        """Where the values begin, as y and x by row, and the x of the column by y."""
         starts = {
             row: (lines[0].left[1], lines[0].left[0])
             for row, lines in values.items()
             if row != "nik" and row in self._label_y and lines[0] not in self._beside_labels
         }
-        if len(starts) < 5:
-            return frozenset()
         points = sorted(starts.values())
         slants = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(points, 2) if b[0] - a[0] > self._pitch * 0.5]
         slant = median(slants) if slants else 0.0
-        column = median(x - slant * y for y, x in points)
-        late = {row for row, (y, x) in starts.items() if x - slant * y - column > _MAX_LATE * self._text_height}
-        return frozenset(row for row in late if not values[row][0].text.lstrip().startswith(":"))
+        begin = median(x - slant * y for y, x in points) if points else 0.0
+        return starts, lambda y: begin + slant * y
+
+    def _places(self, values: dict[str, list[TextLine]]) -> tuple[Quad, ...]:
+        """Beside labels without a value, and halfway between the rows above and below."""
+        starts, column = self._column(values)
+        if len(starts) < _MIN_ROWS:
+            return ()
+        known = {**{row: self._place(lines[0]).y for row, lines in values.items()}, **self._label_y}
+        found = []
+        for above, row, below in zip(ROWS, ROWS[1:], (*ROWS[2:], ""), strict=False):
+            y = known.get(row)
+            if y is None and above in known and below in known and known[below] - known[above] < 2.5 * self._pitch:
+                y = (known[above] + known[below]) / 2
+            if row not in values and y is not None:
+                found.append(self._quad_at(column(y), y))
+        return tuple(found)
+
+    def _quad_at(self, x: float, row_y: float) -> Quad:
+        """Of the original picture; `row_y` is that of the row at the column of labels."""
+        slope = (self._slope.at(x, row_y) + self._slope.at(self._left, row_y)) / 2
+        y, wide, half = row_y + slope * (x - self._left), _PLACE_MM * self._millimetre, self._text_height * 0.6
+        fall = self._slope.at(x, y) * wide
+        quad = (x, y - half), (x + wide, y + fall - half), (x + wide, y + fall + half), (x, y + half)
+        return turned(TextLine(quad, "", 0.0), self._angle).quad
 
     def _is_foreign(self, line: TextLine) -> bool:
         """Text of another direction or far larger, and the mark across cards that are shown as examples."""
@@ -277,47 +328,19 @@ class _Rows:
         return kept
 
     def _assign(self, rows: list[list[_Placed]]) -> dict[str, list[TextLine]]:
-        """Rows beside a label are its value; those between two labels continue a value or belong to a lost label."""
-        first, last = min(self._label_y.values()), max(self._label_y.values())
-        labelled: dict[int, str] = {}
-        for row, y in self._label_y.items():
-            if rows:
-                limit = self._pitch * (0.8 if row == "nik" else 0.5)
-                nearest = min(range(len(rows)), key=lambda i: abs(rows[i][0].y - y))
-                if abs(rows[nearest][0].y - y) < limit:
-                    labelled.setdefault(nearest, row)
+        first = min(self._label_y.values())
+        lowest, y = max(self._label_y.items(), key=lambda label: label[1])
+        last = y + self._pitch * (len(ROWS) - 1 - ROWS.index(lowest))
+        # What begins further to the right is no value: the town and the date of issue.
+        far = self._left + _MAX_BEGIN_MM * self._millimetre
+        near = [row for row in rows if first - self._pitch * 0.5 < row[0].y < last + self._pitch * 1.5]
+        near = [row for row in near if row[0].x < far]
+        lines = [ValueLine(row[0].y, " ".join(place.line.text for place in row)) for row in near[:_MAX_ROWS]]
         values: dict[str, list[TextLine]] = {}
-        above: str | None = None
-        for place, row_lines in enumerate(rows):
-            y = row_lines[0].y
-            if place in labelled:
-                above = labelled[place]
-                values[above] = [line.line for line in row_lines] + values.get(above, [])
-                continue
-            if not first - self._pitch * 0.5 < y < last + self._pitch * 1.5:
-                continue
-            taken = self._unlabelled(y, above, [labelled[i] for i in labelled if i > place])
-            if taken is not None:
-                values.setdefault(taken, []).extend(line.line for line in row_lines)
-                above = taken
+        for name, row in zip(assign_rows(lines, self._label_y, self._pitch), near, strict=False):
+            if name is not None:
+                values.setdefault(name, []).extend(place.line for place in row)
         return values
-
-    def _unlabelled(self, y: float, above: str | None, below: list[str]) -> str | None:
-        start = ROWS.index(above) if above else -1
-        end = min((ROWS.index(row) for row in below), default=len(ROWS))
-        # A label that was read, but whose value was not found on its row, is not lost.
-        lost = [row for row in ROWS[start + 1 : end] if row not in self._label_y]
-        beside = [row for row in ROWS[start + 1 : end] if row in self._label_y]
-        near = [row for row in beside if abs(self._label_y[row] - y) < self._pitch * 0.6]
-        if near:
-            return near[0]
-        rows_left = len(ROWS[start + 1 : end])
-        room = (
-            min((self._label_y[row] for row in below if row in self._label_y), default=y + self._pitch) - y
-        ) / self._pitch
-        if lost and (above not in WRAPPING or rows_left >= 1 and room < rows_left + 0.5):
-            return lost[0]
-        return above if above in WRAPPING else None
 
     def _is_nik(self, place: _Placed) -> bool:
         return bool(_NIK_LIKE.match(place.line.text))

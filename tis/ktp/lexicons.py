@@ -123,7 +123,8 @@ def find_label(text: str, min_ratio: float = 0.8) -> LabelMatch | None:
         for row, spellings in LABELS.items():
             ratio = max(fuzz.ratio(letters, letters_of(spelling)) / 100 for spelling in spellings)
             # A short label is the beginning of many words. Values are in capitals: AGAM is a regency, not Agama.
-            enough = 0.99 if len(letters) <= 3 or text[:end].isupper() else min_ratio
+            in_capitals = text[:end].isupper() and row != "alamat.rt_rw"
+            enough = 0.99 if len(letters) <= 3 or in_capitals else min_ratio
             if ratio >= enough and (found is None or ratio > found.ratio):
                 found = LabelMatch(row, ratio, end)
     return found

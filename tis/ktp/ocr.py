@@ -1,27 +1,19 @@
 """Text lines of a picture by rapidocr, with the models of its package. It is imported with the first reader."""
 
 import math
-import string
-import unicodedata
 from typing import Any, Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from tis.ktp.card_decoder import CardDecoder
 from tis.ktp.layout import orientation_score
 from tis.ktp.text_lines import Quad, TextLine
 
 Pixels = NDArray[np.uint8]
-# What cards print. Accents and full-width signs are read as the plain character.
-ALPHABET = string.ascii_letters + string.digits + " .,:'/-()+"
 MAX_LINES = 200  # a card has about 35
 _MIN_LINE_SCORE = 0.4
-_MIN_BLANK = 0.05  # narrow blanks have 0.1 to 0.5, the space between letters of a word under 0.01
-_MIN_BLANK_OF_NUMBER = 0.0004  # "NO. 5" in a short line has 0.0007 and more, "NO.5" under 0.0001
-# Probabilities between those of good pictures with a sign (blank: 0.1, stop: 0.99) and without (0.003, 0.00005).
-_DOUBTFUL_BLANK, _DOUBTFUL_BLANK_OF_NUMBER, _DOUBTFUL_STOP = (0.003, 0.3), (0.0001, 0.1), (0.0002, 0.9)
-_DOUBTFUL = 0.5
 _UPRIGHT = 0.6  # sum over labels; upright cards have 1.5 and more, upside-down ones under 0.3
 
 
@@ -32,8 +24,8 @@ class CardTextReader(Protocol):
 
 
 class StripReader(CardTextReader, Protocol):
-    def read_strip(self, strip: Pixels) -> TextLine | None:
-        """The text of an RGB picture that is one line."""
+    def read_strips(self, strips: list[Pixels]) -> list[TextLine | None]:
+        """The texts of RGB pictures that are one line each."""
         ...
 
 
@@ -74,12 +66,12 @@ class RapidTextReader:
             if score >= _MIN_LINE_SCORE and text.strip()
         ]
 
-    def read_strip(self, strip: Pixels) -> TextLine | None:
-        """A picture that is one line, without searching for it."""
-        [(text, score, confidences, signs)] = self._recognise([np.ascontiguousarray(strip[..., ::-1])])
-        height, width = strip.shape[:2]
-        quad = ((0.0, 0.0), (float(width), 0.0), (float(width), float(height)), (0.0, float(height)))
-        return TextLine(quad, text, score, confidences, signs) if text.strip() else None
+    def read_strips(self, strips: list[Pixels]) -> list[TextLine | None]:
+        read = self._recognise([np.ascontiguousarray(strip[..., ::-1]) for strip in strips])
+        return [
+            TextLine(_rectangle(strip), text, score, confidences, signs) if text.strip() else None
+            for strip, (text, score, confidences, signs) in zip(strips, read, strict=True)
+        ]
 
     def _recognise(self, strips: list[Pixels]) -> list[tuple[str, float, tuple[float, ...], tuple[float, ...]]]:
         self._engine.return_word_box = True
@@ -90,77 +82,9 @@ class RapidTextReader:
         ]
 
 
-class CardDecoder:
-    """Takes the place of rapidocr's: the likeliest characters among those that cards print, and how likely each is.
-
-    The second part of its answer has the confidences and the signs of `TextLine`.
-    """
-
-    def __init__(self, characters: list[str]) -> None:
-        by_plain: dict[str, list[int]] = {}
-        for place, character in enumerate(characters[1:], start=1):  # 0 is CTC's blank
-            plain = plain_character(character)
-            if plain is not None:
-                by_plain.setdefault(plain, []).append(place)
-        self.character = characters
-        self._plain = ["", *by_plain]
-        self._space = self._plain.index(" ")
-        self._stop = self._plain.index(".") if "." in self._plain else None
-        self._columns = [0, *(place for places in by_plain.values() for place in places)]
-        self._begins = np.cumsum([0, 1, *(len(places) for places in by_plain.values())])[:-1]
-
-    def __call__(
-        self, probabilities: NDArray[np.float32], return_word_box: bool = False, **_: Any
-    ) -> tuple[list[tuple[str, float]], list[tuple[tuple[float, ...], tuple[float, ...]]]]:
-        plain = np.add.reduceat(probabilities[:, :, self._columns], self._begins, axis=2)
-        lines = [self._line(line) for line in plain]
-        texts = [(text, float(np.mean(sure)) if sure else 0.0) for text, sure, _ in lines]
-        return texts, [(sure, signs) for _, sure, signs in lines]
-
-    def _line(self, plain: NDArray[np.float32]) -> tuple[str, tuple[float, ...], tuple[float, ...]]:
-        best = plain.argmax(axis=1)
-        chosen = best != 0
-        chosen[1:] &= best[1:] != best[:-1]
-        steps = np.flatnonzero(chosen)
-        text, sure, signs = "", [], []
-        for step, before in zip(steps, [None, *map(int, steps)], strict=False):
-            character = self._plain[best[step]]
-            blank = 0.0 if before is None else float(plain[before + 1 : step, self._space].max(initial=0.0))
-            numbered = text[-1:] == "." and character.isdigit()
-            min_blank = _MIN_BLANK_OF_NUMBER if numbered else _MIN_BLANK
-            if blank >= min_blank and " " not in (character, text[-1:]):
-                text += " "
-                sure.append(round(blank, 5))
-                doubtful = _DOUBTFUL_BLANK_OF_NUMBER if numbered else _DOUBTFUL_BLANK
-                signs.append(_DOUBTFUL if blank < doubtful[1] else 1.0)
-            signs.append(self._sign(plain, before, int(step), text, character, blank))
-            text += character
-            sure.append(min(1.0, round(float(plain[step, best[step]]), 5)))
-        return text, tuple(sure), tuple(signs)
-
-    def _sign(
-        self, plain: NDArray[np.float32], before: int | None, step: int, text: str, character: str, blank: float
-    ) -> float:
-        """How sure it is what stands between a character and the one before."""
-        if before is None:
-            return 1.0
-        if self._stop is not None and character != "," and text.rstrip()[-1:] not in (".", ","):
-            stop = float(plain[before + 1 : step + 1, self._stop].max())
-            if _DOUBTFUL_STOP[0] < stop < _DOUBTFUL_STOP[1]:
-                return _DOUBTFUL
-        if character == " " or text[-1:] == " ":
-            return 1.0 if character != " " or float(plain[step, self._space]) > _DOUBTFUL_BLANK[1] else _DOUBTFUL
-        numbered = text[-1:] == "." and character.isdigit()
-        low, high = _DOUBTFUL_BLANK_OF_NUMBER if numbered else _DOUBTFUL_BLANK
-        return _DOUBTFUL if low < blank < high else 1.0
-
-
-def plain_character(character: str) -> str | None:
-    """None for what no card prints."""
-    if len(character) != 1:
-        return None
-    plain = unicodedata.normalize("NFKD", character)[:1]
-    return plain if plain in ALPHABET else None
+def _rectangle(strip: Pixels) -> Quad:
+    height, width = map(float, strip.shape[:2])
+    return (0.0, 0.0), (width, 0.0), (width, height), (0.0, height)
 
 
 def reading_quads(boxes: NDArray[np.float32]) -> list[Quad]:

@@ -13,24 +13,26 @@ from tis.ktp.card_checks import CheckedCard, check_card
 from tis.ktp.card_finding import find_outline
 from tis.ktp.card_outline import WHOLE_PICTURE, CardOutline, FlatCard, flatten, in_picture
 from tis.ktp.doubts import doubt_hidden
-from tis.ktp.field_parsers import PARSERS, FieldReading
+from tis.ktp.field_parsers import PARSERS, UNREAD, FieldReading
 from tis.ktp.ocr import Pixels, StripReader, strip_of
 from tis.ktp.parse import ParsedCard, parse_card
 from tis.ktp.quality import PictureQuality, measure_quality
 from tis.ktp.regions import RegionTable
-from tis.ktp.second_try import read_weak_lines_again
+from tis.ktp.second_try import evenly_lit, read_weak_lines_again
 from tis.ktp.text_lines import Quad, TextLine
-from tis.ktp.visible_text import widened
+from tis.ktp.visible_text import ends_with_hyphen, widened
 
 OnStage = Callable[[Literal["found", "rectified", "read", "checked"]], None]  # tells who waits how far it is
 _MAX_SIDE, _MIN_SIDE = 2000, 700  # of what the detector gets; text of a card below is too small for it
 _MAX_ENLARGED = 2.0
 _FLAT_WIDTH = 1400
 _MIN_LIGHT, _FULL_LIGHT, _MAX_GAIN = 140.0, 230.0, 4.0  # of the brightest hundredth
+_PAPER_AROUND = 0.05  # of a card's height, about that of a line
 _MAX_TILT = math.radians(25)
 _MIN_CARD_WIDTH = 620  # pixels
-_MIN_LABELS = 10
+_MIN_LABELS, _MAX_UNREAD = 10, 1
 _MIN_MEAN_CONFIDENCE = 0.75
+_MIN_OBJECTION = 0.7
 _MAX_DISPUTED, _MAX_BORROWED = 0.6, 0.85  # confidence of what one reading has otherwise, or not at all
 
 
@@ -72,6 +74,8 @@ class OcrCardReader:
                 on_stage("rectified")
             flat = self._look(seen)
             outline = _corrected(outline, flat)
+            if not (was_found or flat.card.is_card):
+                flat = self._look(replace(flat.seen, picture=clearer(flat.seen.picture)))
             other, look = (look, flat) if _worth(flat.card) > _worth(card) else (flat, look)
             card = self._with_weak_fields_read_again(look)
             card = _with_doubts_of(card, other.card) if other.card.is_card else card
@@ -105,10 +109,11 @@ class OcrCardReader:
         for name, line in card.unread.items():
             # Boxes are often cut too short: a hyphen alone, or the last digit.
             wider = widened(line.quad, before=0.3, behind=0.8)
-            again = self._texts.read_strip(_doubled(strip_of(look.seen.picture, wider)))
-            if again is None:
-                continue
-            reading = PARSERS[name](replace(again, quad=wider, text=again.text.lstrip(": ")))
+            strip = strip_of(look.seen.picture, wider)
+            [again] = self._texts.read_strips([_doubled(strip)])
+            reading = PARSERS[name](replace(again, quad=wider, text=again.text.lstrip(": "))) if again else UNREAD
+            if reading.value is None and name == "gol_darah" and ends_with_hyphen(strip):
+                reading = FieldReading("-", _MAX_BORROWED, wider)
             if reading.value is not None:
                 fields[name] = replace(reading, confidence=min(reading.confidence, 0.9))
         return replace(card, fields=fields)
@@ -121,6 +126,12 @@ def brightened(picture: Pixels) -> Pixels:
         return picture
     gain = min(_MAX_GAIN, _FULL_LIGHT / max(light, 1.0))
     return np.asarray(np.clip(picture * gain, 0, 255), np.uint8)
+
+
+def clearer(picture: Pixels) -> Pixels:
+    """Without grain, and lit evenly: for a card of which nothing was read, as it is too dark or shaded."""
+    smooth = cv2.bilateralFilter(picture, 5, 30, 3)
+    return evenly_lit(np.asarray(smooth, np.uint8), picture.shape[0] * _PAPER_AROUND)
 
 
 def _corrected(outline: CardOutline, flat: _CardLook) -> CardOutline:
@@ -143,7 +154,9 @@ def _is_worth_a_second_look(card: ParsedCard, outline: Quad, scale: float) -> bo
     width = (math.dist(a, b) + math.dist(d, c)) / 2 * scale
     tilt = abs(math.remainder(math.atan2(b[1] - a[1], b[0] - a[0]), math.pi / 2))
     is_small = width < _MIN_CARD_WIDTH
-    return tilt >= _MAX_TILT or is_small or len(card.labels) < _MIN_LABELS or _mean(card) < _MIN_MEAN_CONFIDENCE
+    unread = sum(reading.value is None for reading in card.fields.values())
+    is_weak = unread > _MAX_UNREAD or _mean(card) < _MIN_MEAN_CONFIDENCE
+    return tilt >= _MAX_TILT or is_small or len(card.labels) < _MIN_LABELS or is_weak
 
 
 def _mean(card: ParsedCard) -> float:
@@ -155,14 +168,20 @@ def _worth(card: ParsedCard) -> float:
 
 
 def _with_doubts_of(card: ParsedCard, other: ParsedCard) -> ParsedCard:
-    """Values that only the other reading has, and doubt where both have different ones. Boxes are of this one."""
+    """The surer of two values, with doubt where they differ. Boxes are of the first card."""
     fields = dict(card.fields)
     for name, reading in card.fields.items():
-        also = other.fields[name]
+        also = replace(other.fields[name], box=reading.box)
         if reading.value is None and also.value is not None:
-            fields[name] = replace(also, box=reading.box, confidence=min(also.confidence, _MAX_BORROWED))
-        elif also.value is not None and also.value != reading.value and also.confidence > 0.8:
-            fields[name] = replace(reading, confidence=min(reading.confidence, _MAX_DISPUTED))
+            fields[name] = replace(also, confidence=min(also.confidence, _MAX_BORROWED))
+        elif also.value is not None and also.value != reading.value:
+            surer = max(reading, also, key=lambda one: one.confidence)
+            is_disputed = min(reading.confidence, also.confidence) > _MIN_OBJECTION
+            fields[name] = replace(
+                surer, confidence=min(surer.confidence, _MAX_DISPUTED if is_disputed else _MAX_BORROWED)
+            )
+        elif also.value is not None and also.confidence > reading.confidence:
+            fields[name] = also
     return replace(card, fields=fields)
 
 

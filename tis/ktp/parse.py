@@ -1,8 +1,11 @@
 """Lines of text in, fields of a card with confidence and boxes out. Pure: no picture, no model."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+
+from rapidfuzz import fuzz
 
 from tis.ktp.field_parsers import LETTER_OF, PARSERS, UNREAD, FieldReading, certainty, clean, split_birth
 from tis.ktp.layout import EMPTY_LAYOUT, CardLayout, lay_out
@@ -12,8 +15,9 @@ from tis.ktp.text_lines import TextLine, union
 
 _MAX_VALUE_LINES = 4
 _SURE = 0.97  # a text read so surely is not bent to a lexicon
+_LABEL_MM, _COLON_MM, _VALUE_MM, _BLOOD_MM = 2.6, 24.0, 25.6, (44.5, 60.5)  # on the card, from its left side
 _MAX_UNKNOWN = 0.85  # confidence of a district that the header's regency does not have
-_MAX_UNDATED, _MAX_EXTENDABLE = 0.6, 0.85  # of a place without its date; of SOLOK, which may have been SOLOK SELATAN
+_MAX_UNDATED = 0.6  # of a place without its date
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class ParsedCard:
 def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
     layout = lay_out(lines)
     fields = dict.fromkeys(FIELDS, UNREAD)
+    code = _read_header(layout, fields, table)
+    layout = _with_whole_district(_without_town(layout, code, table), code, table)
     for row, values in layout.values.items():
         line = _joined(values)
         if line is None:
@@ -50,16 +56,65 @@ def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
             fields["nik"] = _nik(values)
         else:
             fields[row] = PARSERS[row](line)
+            if fields[row].value is None and len(values) > 1:  # the town of issue may stand behind it
+                fields[row] = PARSERS[row](_without_colon(values[0]))
     if layout.blood_group is not None:
         fields["gol_darah"] = PARSERS["gol_darah"](layout.blood_group)
-    unread = {"gol_darah": layout.blood_group} if layout.blood_group and not fields["gol_darah"].value else {}
+    blood = layout.blood_group or _place_of_blood_group(layout)
+    unread = {"gol_darah": blood} if blood and not fields["gol_darah"].value else {}
     if fields["nik"].value is None and layout.values.get("nik"):
         unread["nik"] = max(layout.values["nik"], key=lambda line: line.width)
-    code = _read_header(layout, fields, table)
     _prefer_known_names(fields, code, table)
     regency = code if code and len(code) == 4 else None
     confidence = fields["kabupaten_kota"].confidence if regency else 0.0
     return ParsedCard(fields, tuple(layout.labels), layout.is_card, regency, confidence, unread, layout)
+
+
+def _place_of_blood_group(layout: CardLayout) -> TextLine | None:
+    """Where it stands on the row of the sex, if its label was not found."""
+    label, value = layout.labels.get("jenis_kelamin"), next(iter(layout.values.get("jenis_kelamin", [])), None)
+    if label is None or value is None or value.left == label.line.right:
+        return None
+    column = _COLON_MM if value.text.startswith(":") else _VALUE_MM
+    millimetre = math.dist(label.line.left, value.left) / (column - _LABEL_MM)
+    step = (math.cos(value.angle) * millimetre, math.sin(value.angle) * millimetre)
+    begin, end = (column_mm - column for column_mm in _BLOOD_MM)
+    (left, top), _, _, (left_below, below) = value.quad
+    upper, lower = (left, top), (left_below, below)
+    a, b, c, d = (
+        (x + step[0] * away, y + step[1] * away)
+        for (x, y), away in ((upper, begin), (upper, end), (lower, end), (lower, begin))
+    )
+    return TextLine((a, b, c, d), "", 0.0)
+
+
+def _without_town(layout: CardLayout, code: str | None, table: RegionTable) -> CardLayout:
+    """The town of issue stands on the right, beside some row; it is that of the header."""
+    town = letters_of(re.sub(r"^(KABUPATEN|KOTA) ", "", table.name(code) or "")) if code and len(code) == 4 else ""
+    if not town:
+        return layout
+    rows = {
+        row: [
+            line
+            for place, line in enumerate(lines)
+            if place == 0 or line.left[0] < lines[place - 1].right[0] or fuzz.ratio(letters_of(line.text), town) < 85
+        ]
+        for row, lines in layout.values.items()
+    }
+    return replace(layout, values=rows)
+
+
+def _with_whole_district(layout: CardLayout, code: str | None, table: RegionTable) -> CardLayout:
+    """The line above belongs to a district that is only one of the regency's together with it."""
+    village, district = layout.values.get("alamat.kel_desa", []), layout.values.get("alamat.kecamatan", [])
+    whole = _joined([*village[-1:], *district])
+    if len(village) < 2 or not district or whole is None or code is None or len(code) < 4:
+        return layout
+    match = table.match_district(clean(whole.text), code, 0.9)
+    if match is None:
+        return layout
+    rows = {"alamat.kel_desa": village[:-1], "alamat.kecamatan": [village[-1], *district]}
+    return replace(layout, values={**layout.values, **rows})
 
 
 def _joined(lines: Sequence[TextLine]) -> TextLine | None:
@@ -120,8 +175,6 @@ def _read_header(layout: CardLayout, fields: dict[str, FieldReading], table: Reg
             regency = table.match_regency(clean(below.text), province)
             if regency is not None:
                 confidence = max(certainty(below), 0.97) if regency.ratio == 1.0 else certainty(below) * regency.ratio
-                if any(name.startswith(f"{regency.name} ") for name in map(table.name, table.below(province)) if name):
-                    confidence = min(confidence, _MAX_EXTENDABLE)
                 fields["kabupaten_kota"] = FieldReading(regency.name, confidence, below.quad)
                 return regency.code
         break
