@@ -1,0 +1,258 @@
+/* Rows of float32 or bfloat16, multiplied with 8-bit weights of files that give groups of inputs a scale of their own.
+
+   A span is 32, 64, 96 or 128 inputs of an output that share a scale and a zero: weight = scale * (number - zero). Blocks of
+   outputs lie as [block][span]: a zero of 8 bits for each output, then four inputs of each output, and the next four;
+   `scales` as [block][span][output].
+
+   Each span of a row is rounded to 16 bits with a power of two of its own. What a span adds to an output is a sum of integers,
+   exact in 32 bits, and then four operations with numbers that all levels do alike: a row has the same bits beside any others.
+   With VNNI, 16 bits are two planes of bytes, `high * 256 + low`, both with a sign. */
+#include "integer_rows.h"
+
+enum { MAX_SPAN = 128, PIECE = 32, ZERO_BYTES = 1 };
+
+/* Of one span of a row. */
+struct span_scale {
+  float power; /* of two */
+  int32_t sum; /* of the integers */
+};
+
+static int64_t spans_of(const struct integer_product *p) { return (p->inputs + p->group - 1) / p->group; }
+
+/* The integers of a row, in pieces of 32, and then a `span_scale` for each span. */
+int64_t int8_spans_row_bytes(const struct integer_product *p) {
+  return spans_of(p) * (2 * p->group + (int64_t)sizeof(struct span_scale));
+}
+
+int64_t int8_spans_block_bytes(const struct integer_product *p) {
+  return spans_of(p) * integer_width(p->level) * (ZERO_BYTES + p->group);
+}
+
+/* The largest is from 16,256 to 32,512, so that it fits into two planes. Numbers that are tiny or none: no integers. */
+ALWAYS_INLINE struct span_scale round_span(const float *numbers, int64_t count, int16_t *to) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, numbers + i, 4);
+    bits &= 0x7fffffff;
+    largest = bits > largest ? bits : largest;
+  }
+  int32_t exponent = (int32_t)(largest >> 23); /* the largest is in [2^(exponent - 127), twice that) */
+  if ((largest & 0x7fffff) >= 0x7e0000) exponent++;
+  struct span_scale scale = {largest >= 0x7f800000 ? NAN : 0, 0};
+  if (exponent < 32 || largest >= 0x7f800000) {
+    memset(to, 0, count * sizeof *to);
+    return scale;
+  }
+  const uint32_t bits = (uint32_t)(exponent - 14) << 23, inverse_bits = (uint32_t)(268 - exponent) << 23;
+  float inverse;
+  memcpy(&scale.power, &bits, 4);
+  memcpy(&inverse, &inverse_bits, 4);
+  for (int64_t i = 0; i < count; i++) {
+    const int32_t integer = (int32_t)rintf(numbers[i] * inverse);
+    to[i] = (int16_t)integer;
+    scale.sum += integer;
+  }
+  return scale;
+}
+
+ALWAYS_INLINE void round_spans(const struct integer_product *p, int64_t row, const int has_planes) {
+  const int64_t spans = spans_of(p), span = p->group;
+  uint8_t *to = p->integers + row * int8_spans_row_bytes(p);
+  struct span_scale *scales = (struct span_scale *)(to + 2 * spans * span);
+  for (int64_t number = 0; number < spans; number++) {
+    const int64_t first = number * span, left = p->inputs - first, count = left < span ? left : span;
+    float numbers[MAX_SPAN] = {0};
+    int16_t integers[MAX_SPAN];
+    for (int64_t at = 0; at < count; at += PIECE)
+      integer_load_row(p, row, first + at, count - at < PIECE ? count - at : PIECE, numbers + at);
+    scales[number] = round_span(numbers, span, integers);
+    for (int64_t at = 0; at < span; at += PIECE, to += 2 * PIECE) {
+      if (!has_planes) {
+        memcpy(to, integers + at, 2 * PIECE);
+        continue;
+      }
+      for (int i = 0; i < PIECE; i++) {
+        const int32_t high = (integers[at + i] + 128) >> 8;
+        to[i] = (uint8_t)high, to[PIECE + i] = (uint8_t)(integers[at + i] - 256 * high);
+      }
+    }
+  }
+}
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+/* ---- AVX2: pairs of products in 32 bits ---- */
+#define TARGET __attribute__((target("avx2,fma")))
+enum { AVX2_WIDTH = 16, AVX2_ROWS = 6 };
+
+TARGET static void round_avx2(const struct integer_product *p, int64_t row) { round_spans(p, row, 0); }
+
+/* totals += what eight outputs of a span give one row. */
+TARGET ALWAYS_INLINE void add_avx2(float *totals, __m256i four, __m256i next, const struct span_scale *x, __m256 zeros,
+                                   const float *scales) {
+  const __m256i sums = _mm256_permute4x64_epi64(_mm256_hadd_epi32(four, next), 0xd8);
+  const __m256 power = _mm256_set1_ps(x->power), sum = _mm256_mul_ps(_mm256_set1_ps((float)x->sum), power);
+  const __m256 added = _mm256_fnmadd_ps(zeros, sum, _mm256_mul_ps(_mm256_cvtepi32_ps(sums), power));
+  _mm256_storeu_ps(totals, _mm256_fmadd_ps(added, _mm256_loadu_ps(scales), _mm256_loadu_ps(totals)));
+}
+
+/* One span of eight outputs for up to six rows, or of sixteen for one or two, whose weights are read once. The sums have
+   names, as GCC keeps an array of them in memory; those of an output are pairs, and each vector has four outputs. */
+TARGET ALWAYS_INLINE void span_avx2(const struct integer_product *p, const uint8_t *zeros, const uint8_t *weights,
+                                    const uint8_t *x, const uint8_t *of_x, int64_t row_bytes, const float *scales,
+                                    const int rows, float *totals) {
+#define WEIGHTS(i) _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(weights + 16 * i)))
+#define BEGIN(r) __m256i s##r##0 = _mm256_setzero_si256(), s##r##1 = s##r##0, s##r##2 = s##r##0, s##r##3 = s##r##0;
+/* In place, which GCC would not see: it moved the sums to memory and back. */
+#define SUM(to, weights) __asm__("vpaddd %1, %0, %0" : "+x"(to) : "x"(_mm256_madd_epi16(weights, all)))
+#define ADD(r)                                  \
+  if (r < rows) {                               \
+    int64_t four;                               \
+    memcpy(&four, x + r * row_bytes, 8);        \
+    const __m256i all = _mm256_set1_epi64x(four); \
+    SUM(s##r##0, w0);                           \
+    SUM(s##r##1, w1);                           \
+    if (rows <= 2) {                            \
+      SUM(s##r##2, w2);                         \
+      SUM(s##r##3, w3);                         \
+    }                                           \
+  }
+#define ZEROS(at) _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(zeros + (at)))))
+#define END(r)                                                                                                      \
+  if (r < rows) {                                                                                                   \
+    const struct span_scale *of = (const void *)(of_x + r * row_bytes);                                             \
+    add_avx2(totals + r * AVX2_WIDTH, s##r##0, s##r##1, of, z0, scales);                                            \
+    if (rows <= 2) add_avx2(totals + r * AVX2_WIDTH + 8, s##r##2, s##r##3, of, z1, scales + 8);                     \
+  }
+  BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
+  for (int64_t at = 0; at < p->group; at += GROUP, weights += AVX2_WIDTH * GROUP, x += 2 * GROUP) {
+    _mm_prefetch((const char *)weights + 4096, _MM_HINT_T0);
+    const __m256i w0 = WEIGHTS(0), w1 = WEIGHTS(1);
+    __m256i w2 = w0, w3 = w0;
+    if (rows <= 2) w2 = WEIGHTS(2), w3 = WEIGHTS(3);
+    ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
+  }
+  const __m256 z0 = ZEROS(0), z1 = rows <= 2 ? ZEROS(8) : z0;
+  END(0) END(1) END(2) END(3) END(4) END(5)
+#undef WEIGHTS
+#undef BEGIN
+#undef SUM
+#undef ADD
+#undef ZEROS
+#undef END
+}
+
+TARGET ALWAYS_INLINE void rows_avx2(const struct integer_product *p, int64_t block, int64_t row, const int rows) {
+  const int64_t spans = spans_of(p), row_bytes = int8_spans_row_bytes(p), span_bytes = (ZERO_BYTES + p->group) * AVX2_WIDTH;
+  const uint8_t *weights = (const uint8_t *)p->weights + block * spans * span_bytes;
+  const uint8_t *x = p->integers + row * row_bytes, *of_x = x + 2 * spans * p->group;
+  const float *scales = p->scales + block * spans * AVX2_WIDTH;
+  float totals[AVX2_ROWS * AVX2_WIDTH] = {0};
+  for (int64_t span = 0; span < spans; span++, weights += span_bytes, scales += AVX2_WIDTH) {
+    for (int part = 0; part < AVX2_WIDTH; part += rows <= 2 ? 16 : 8)
+      span_avx2(p, weights + part, weights + AVX2_WIDTH + part * GROUP, x + span * 2 * p->group,
+                of_x + span * (int64_t)sizeof(struct span_scale), row_bytes, scales + part, rows, totals + part);
+  }
+  for (int r = 0; r < rows; r++) integer_finish_row(p, block, row + r, totals + r * AVX2_WIDTH, AVX2_WIDTH);
+}
+
+TARGET static void block_avx2(const struct integer_product *p, int64_t block) {
+  int64_t row = 0;
+  for (; row + AVX2_ROWS <= p->rows; row += AVX2_ROWS) rows_avx2(p, block, row, AVX2_ROWS);
+  switch (p->rows - row) {
+    case 1: rows_avx2(p, block, row, 1); break;
+    case 2: rows_avx2(p, block, row, 2); break;
+    case 3: rows_avx2(p, block, row, 3); break;
+    case 4: rows_avx2(p, block, row, 4); break;
+    case 5: rows_avx2(p, block, row, 5); break;
+  }
+}
+#undef TARGET
+
+/* ---- AVX-512 with VNNI: four products of bytes in 32 bits ---- */
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma")))
+enum { VNNI_WIDTH = 64, VNNI_ROWS = 3 };
+
+TARGET static void round_vnni(const struct integer_product *p, int64_t row) { round_spans(p, row, 1); }
+
+/* totals += what sixteen outputs of a span give one row. */
+TARGET ALWAYS_INLINE void add_vnni(float *totals, __m512i high, __m512i low, const struct span_scale *x, const uint8_t *zeros,
+                                   const float *scales) {
+  const __m512 numbers = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(high, 8), low));
+  const __m512 power = _mm512_set1_ps(x->power), sum = _mm512_mul_ps(_mm512_set1_ps((float)x->sum), power);
+  const __m512 of = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)zeros)));
+  const __m512 added = _mm512_fnmadd_ps(of, sum, _mm512_mul_ps(numbers, power));
+  _mm512_storeu_ps(totals, _mm512_fmadd_ps(added, _mm512_loadu_ps(scales), _mm512_loadu_ps(totals)));
+}
+
+/* A block for up to three rows, which are six planes. The sums have names, as GCC keeps an array of them in memory. */
+TARGET ALWAYS_INLINE void rows_vnni(const struct integer_product *p, int64_t block, int64_t row, const int rows) {
+#define BEGIN(q) __m512i s##q##0 = _mm512_setzero_si512(), s##q##1 = s##q##0, s##q##2 = s##q##0, s##q##3 = s##q##0;
+#define ADD(q)                                                      \
+  if (q < 2 * rows) {                                               \
+    int32_t four;                                                   \
+    memcpy(&four, from + q / 2 * row_bytes + q % 2 * PIECE, 4);     \
+    const __m512i all = _mm512_set1_epi32(four);                    \
+    s##q##0 = _mm512_dpbusd_epi32(s##q##0, w0, all);                \
+    s##q##1 = _mm512_dpbusd_epi32(s##q##1, w1, all);                \
+    s##q##2 = _mm512_dpbusd_epi32(s##q##2, w2, all);                \
+    s##q##3 = _mm512_dpbusd_epi32(s##q##3, w3, all);                \
+  }
+#define PUT(r, h, l, i) \
+  add_vnni(totals + r * VNNI_WIDTH + 16 * i, s##h##i, s##l##i, of, zeros + 16 * i, scales + 16 * i);
+#define END(r, h, l)                                                      \
+  if (r < rows) {                                                         \
+    const struct span_scale *of = (const void *)(of_x + r * row_bytes);   \
+    PUT(r, h, l, 0) PUT(r, h, l, 1) PUT(r, h, l, 2) PUT(r, h, l, 3)       \
+  }
+  const int64_t spans = spans_of(p), row_bytes = int8_spans_row_bytes(p);
+  const uint8_t *weights = (const uint8_t *)p->weights + block * int8_spans_block_bytes(p);
+  const uint8_t *x = p->integers + row * row_bytes, *of_x = x + 2 * spans * p->group;
+  const float *scales = p->scales + block * spans * VNNI_WIDTH;
+  float totals[VNNI_ROWS * VNNI_WIDTH] __attribute__((aligned(64)));
+  for (int i = 0; i < rows * VNNI_WIDTH; i += 16) _mm512_store_ps(totals + i, _mm512_setzero_ps());
+  for (int64_t span = 0; span < spans; span++, scales += VNNI_WIDTH, of_x += sizeof(struct span_scale)) {
+    const uint8_t *zeros = weights;
+    BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
+    weights += VNNI_WIDTH * ZERO_BYTES;
+    for (int64_t at = 0; at < p->group; at += PIECE, x += 2 * PIECE)
+      for (const uint8_t *from = x; from < x + PIECE; from += GROUP, weights += VNNI_WIDTH * GROUP) {
+        const __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
+        const __m512i w2 = _mm512_loadu_si512(weights + 128), w3 = _mm512_loadu_si512(weights + 192);
+        ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
+      }
+    END(0, 0, 1) END(1, 2, 3) END(2, 4, 5)
+  }
+  for (int r = 0; r < rows; r++) integer_finish_row(p, block, row + r, totals + r * VNNI_WIDTH, VNNI_WIDTH);
+#undef BEGIN
+#undef ADD
+#undef PUT
+#undef END
+}
+
+TARGET static void block_vnni(const struct integer_product *p, int64_t block) {
+  int64_t row = 0;
+  for (; row + VNNI_ROWS <= p->rows; row += VNNI_ROWS) rows_vnni(p, block, row, VNNI_ROWS);
+  if (p->rows - row == 2) rows_vnni(p, block, row, 2);
+  if (p->rows - row == 1) rows_vnni(p, block, row, 1);
+}
+#undef TARGET
+#endif
+
+void int8_spans_round_row(const struct integer_product *p, int64_t row) {
+#ifdef __x86_64__
+  (p->level == INT8_SPANS_AVX2 ? round_avx2 : round_vnni)(p, row);
+#else
+  (void)p, (void)row;
+#endif
+}
+
+void int8_spans_multiply_block(const struct integer_product *p, int64_t block) {
+#ifdef __x86_64__
+  (p->level == INT8_SPANS_AVX2 ? block_avx2 : block_vnni)(p, block);
+#else
+  (void)p, (void)block;
+#endif
+}
