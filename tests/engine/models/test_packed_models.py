@@ -174,7 +174,15 @@ def test_a_load_asks_for_the_memory_that_it_takes(qwen3: Any, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "name",
-    ["gptq", "gptq in the order of activations", "compressed with zeros", "w8a8", "gptq of 8 bits", "compressed of 8 bits with zeros", "fp8"],
+    [
+        "gptq",
+        "gptq in the order of activations",
+        "compressed with zeros",
+        "w8a8",
+        "gptq of 8 bits",
+        "compressed of 8 bits with zeros",
+        "fp8",
+    ],
 )
 def test_experts_are_those_of_the_file(
     name: str, tokenizer: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture

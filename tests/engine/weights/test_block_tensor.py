@@ -11,8 +11,8 @@ from gguf.quants import dequantize
 from tests.engine.gguf_files import quantised
 from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF
-from tis.engine.kernels.grouped_rows import GroupedRows
 from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.grouped_rows import GroupedRows
 from tis.engine.kernels.int8_spans import Int8SpanProduct
 from tis.engine.kernels.integer_product import Int4Product, Int8Product
 from tis.engine.kernels.native import native_kernels

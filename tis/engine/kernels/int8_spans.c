@@ -19,7 +19,7 @@ struct span_scale {
 
 static int64_t spans_of(const struct integer_product *p) { return (p->inputs + p->group - 1) / p->group; }
 
-/* The integers of a row, in pieces of 32, and then a `span_scale` for each span. */
+/* The integers of a row, span by span, and then a `span_scale` for each. With VNNI a span has its high bytes first. */
 int64_t int8_spans_row_bytes(const struct integer_product *p) {
   return spans_of(p) * (2 * p->group + (int64_t)sizeof(struct span_scale));
 }
@@ -67,16 +67,15 @@ ALWAYS_INLINE void round_spans(const struct integer_product *p, int64_t row, con
     for (int64_t at = 0; at < count; at += PIECE)
       integer_load_row(p, row, first + at, count - at < PIECE ? count - at : PIECE, numbers + at);
     scales[number] = round_span(numbers, span, integers);
-    for (int64_t at = 0; at < span; at += PIECE, to += 2 * PIECE) {
-      if (!has_planes) {
-        memcpy(to, integers + at, 2 * PIECE);
-        continue;
-      }
-      for (int i = 0; i < PIECE; i++) {
-        const int32_t high = (integers[at + i] + 128) >> 8;
-        to[i] = (uint8_t)high, to[PIECE + i] = (uint8_t)(integers[at + i] - 256 * high);
-      }
-    }
+    if (has_planes)
+      for (int64_t at = 0; at < span; at += PIECE)
+        for (int i = 0; i < PIECE; i++) {
+          const int32_t high = (integers[at + i] + 128) >> 8;
+          to[at + i] = (uint8_t)high, to[span + at + i] = (uint8_t)(integers[at + i] - 256 * high);
+        }
+    else
+      memcpy(to, integers, 2 * span);
+    to += 2 * span;
   }
 }
 
@@ -177,58 +176,61 @@ enum { VNNI_WIDTH = 64, VNNI_ROWS = 3 };
 
 TARGET static void round_vnni(const struct integer_product *p, int64_t row) { round_spans(p, row, 1); }
 
-/* totals += what sixteen outputs of a span give one row. */
-TARGET ALWAYS_INLINE void add_vnni(float *totals, __m512i high, __m512i low, const struct span_scale *x, const uint8_t *zeros,
-                                   const float *scales) {
-  const __m512 numbers = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(high, 8), low));
+/* totals += what a span of 64 outputs gives one row. */
+TARGET __attribute__((noinline)) static void add_vnni(float *totals, const int32_t *high, const int32_t *low,
+                                                      const struct span_scale *x, const uint8_t *zeros, const float *scales) {
   const __m512 power = _mm512_set1_ps(x->power), sum = _mm512_mul_ps(_mm512_set1_ps((float)x->sum), power);
-  const __m512 of = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)zeros)));
-  const __m512 added = _mm512_fnmadd_ps(of, sum, _mm512_mul_ps(numbers, power));
-  _mm512_storeu_ps(totals, _mm512_fmadd_ps(added, _mm512_loadu_ps(scales), _mm512_loadu_ps(totals)));
+  for (int i = 0; i < VNNI_WIDTH; i += 16) {
+    const __m512i integers = _mm512_add_epi32(_mm512_slli_epi32(_mm512_load_si512(high + i), 8), _mm512_load_si512(low + i));
+    const __m512 zero = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(zeros + i))));
+    const __m512 added = _mm512_fnmadd_ps(zero, sum, _mm512_mul_ps(_mm512_cvtepi32_ps(integers), power));
+    _mm512_store_ps(totals + i, _mm512_fmadd_ps(added, _mm512_loadu_ps(scales + i), _mm512_load_ps(totals + i)));
+  }
 }
 
 /* A block for up to three rows, which are six planes. The sums have names, as GCC keeps an array of them in memory. */
 TARGET ALWAYS_INLINE void rows_vnni(const struct integer_product *p, int64_t block, int64_t row, const int rows) {
 #define BEGIN(q) __m512i s##q##0 = _mm512_setzero_si512(), s##q##1 = s##q##0, s##q##2 = s##q##0, s##q##3 = s##q##0;
-#define ADD(q)                                                      \
-  if (q < 2 * rows) {                                               \
-    int32_t four;                                                   \
-    memcpy(&four, from + q / 2 * row_bytes + q % 2 * PIECE, 4);     \
-    const __m512i all = _mm512_set1_epi32(four);                    \
-    s##q##0 = _mm512_dpbusd_epi32(s##q##0, w0, all);                \
-    s##q##1 = _mm512_dpbusd_epi32(s##q##1, w1, all);                \
-    s##q##2 = _mm512_dpbusd_epi32(s##q##2, w2, all);                \
-    s##q##3 = _mm512_dpbusd_epi32(s##q##3, w3, all);                \
+#define ADD(q)                                                            \
+  if (q < 2 * rows) {                                                     \
+    int32_t four;                                                         \
+    memcpy(&four, x + q / 2 * row_bytes + q % 2 * size + at, 4);          \
+    const __m512i all = _mm512_set1_epi32(four);                          \
+    s##q##0 = _mm512_dpbusd_epi32(s##q##0, w0, all);                      \
+    s##q##1 = _mm512_dpbusd_epi32(s##q##1, w1, all);                      \
+    s##q##2 = _mm512_dpbusd_epi32(s##q##2, w2, all);                      \
+    s##q##3 = _mm512_dpbusd_epi32(s##q##3, w3, all);                      \
   }
-#define PUT(r, h, l, i) \
-  add_vnni(totals + r * VNNI_WIDTH + 16 * i, s##h##i, s##l##i, of, zeros + 16 * i, scales + 16 * i);
-#define END(r, h, l)                                                      \
-  if (r < rows) {                                                         \
-    const struct span_scale *of = (const void *)(of_x + r * row_bytes);   \
-    PUT(r, h, l, 0) PUT(r, h, l, 1) PUT(r, h, l, 2) PUT(r, h, l, 3)       \
+#define END(q)                                 \
+  if (q < 2 * rows) {                          \
+    _mm512_store_si512(sums[q], s##q##0);      \
+    _mm512_store_si512(sums[q] + 16, s##q##1); \
+    _mm512_store_si512(sums[q] + 32, s##q##2); \
+    _mm512_store_si512(sums[q] + 48, s##q##3); \
   }
-  const int64_t spans = spans_of(p), row_bytes = int8_spans_row_bytes(p);
+  const int64_t size = p->group, spans = spans_of(p), row_bytes = int8_spans_row_bytes(p);
   const uint8_t *weights = (const uint8_t *)p->weights + block * int8_spans_block_bytes(p);
-  const uint8_t *x = p->integers + row * row_bytes, *of_x = x + 2 * spans * p->group;
+  const uint8_t *x = p->integers + row * row_bytes, *of_x = x + 2 * spans * size;
   const float *scales = p->scales + block * spans * VNNI_WIDTH;
-  float totals[VNNI_ROWS * VNNI_WIDTH] __attribute__((aligned(64)));
-  for (int i = 0; i < rows * VNNI_WIDTH; i += 16) _mm512_store_ps(totals + i, _mm512_setzero_ps());
-  for (int64_t span = 0; span < spans; span++, scales += VNNI_WIDTH, of_x += sizeof(struct span_scale)) {
+  _Alignas(64) float totals[VNNI_ROWS][VNNI_WIDTH];
+  _Alignas(64) int32_t sums[2 * VNNI_ROWS][VNNI_WIDTH];
+  for (int i = 0; i < rows * VNNI_WIDTH; i += 16) _mm512_store_ps(totals[0] + i, _mm512_setzero_ps());
+  for (int64_t span = 0; span < spans; span++, x += 2 * size, scales += VNNI_WIDTH, of_x += sizeof(struct span_scale)) {
     const uint8_t *zeros = weights;
-    BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
     weights += VNNI_WIDTH * ZERO_BYTES;
-    for (int64_t at = 0; at < p->group; at += PIECE, x += 2 * PIECE)
-      for (const uint8_t *from = x; from < x + PIECE; from += GROUP, weights += VNNI_WIDTH * GROUP) {
-        const __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
-        const __m512i w2 = _mm512_loadu_si512(weights + 128), w3 = _mm512_loadu_si512(weights + 192);
-        ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
-      }
-    END(0, 0, 1) END(1, 2, 3) END(2, 4, 5)
+    BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
+    for (int64_t at = 0; at < size; at += GROUP, weights += VNNI_WIDTH * GROUP) {
+      const __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
+      const __m512i w2 = _mm512_loadu_si512(weights + 128), w3 = _mm512_loadu_si512(weights + 192);
+      ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
+    }
+    END(0) END(1) END(2) END(3) END(4) END(5)
+    for (int r = 0; r < rows; r++)
+      add_vnni(totals[r], sums[2 * r], sums[2 * r + 1], (const void *)(of_x + r * row_bytes), zeros, scales);
   }
-  for (int r = 0; r < rows; r++) integer_finish_row(p, block, row + r, totals + r * VNNI_WIDTH, VNNI_WIDTH);
+  for (int r = 0; r < rows; r++) integer_finish_row(p, block, row + r, totals[r], VNNI_WIDTH);
 #undef BEGIN
 #undef ADD
-#undef PUT
 #undef END
 }
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.gguf_blocks import BlockRows
+from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.int8_spans import Int8SpanProduct
 from tis.engine.kernels.integer_product import Int8Product, floats_of, scales_of
 from tis.engine.kernels.native import NativeKernels
