@@ -1,4 +1,4 @@
-"""8-bit weights that keep the scales of their groups: every level gives the bits of the same sums in plain torch."""
+"""8-bit weights that keep the scales of groups, and 6-bit ones: all levels have the bits of the same sums in torch."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 
 from tis.engine.kernels.grouped_product import has_spans, product_of
 from tis.engine.kernels.grouped_rows import GroupedRows
-from tis.engine.kernels.int8_spans import Int8SpanProduct, common_span
+from tis.engine.kernels.int8_spans import Int6Product, Int8SpanProduct, common_span
 from tis.engine.kernels.integer_product import Int8Product, takes_integers
 from tis.engine.kernels.native import NativeKernels
 
@@ -140,3 +140,28 @@ def test_plain_weights_have_no_spans(kernels: NativeKernels) -> None:
     weight = torch.randn(40, 64)
     assert not has_spans([weight])
     assert isinstance(product_of(weight, None, kernels, 8), Int8Product)
+
+
+@pytest.mark.parametrize(("count", "outputs", "inputs"), [(1, 70, 300), (2, 130, 128), (3, 64, 256), (29, 200, 1000)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_of_6_bits_are_rounded_and_multiplied_as_by_torch(
+    kernels: NativeKernels, dtype: Any, count: int, outputs: int, inputs: int
+) -> None:
+    weight = torch.randn(outputs, inputs)
+    product, num_spans = Int6Product(weight, None, kernels), -(-inputs // 128)
+    spans = torch.nn.functional.pad(weight, (0, 128 * num_spans - inputs)).unflatten(1, (num_spans, 128))
+    scales = torch.maximum(spans.amax(-1) / 31, -spans.amin(-1) / 32)
+    numbers = (spans / scales[..., None]).round() + 32
+    assert 0 <= numbers.min() and numbers.max() <= 63
+    zeros = torch.full(scales.shape, 32, dtype=torch.uint8)
+    rows = GroupedRows(numbers.flatten(1)[:, :inputs].to(torch.uint8), scales, 128, inputs, zeros)
+    assert torch.equal(product.weights, rows.floats())
+    assert torch.equal(product.weights_of(torch.tensor([outputs - 1, 17, 17])), rows.floats()[[outputs - 1, 17, 17]])
+    assert float((product.weights - weight).norm() / weight.norm()) < 0.03
+    x = torch.randn(count, inputs).to(dtype)
+    assert torch.equal(product(x), computed_by_torch(rows, x).to(dtype))
+
+
+def test_weights_of_6_bits_may_be_nothing(kernels: NativeKernels) -> None:
+    product = Int6Product(torch.zeros(20, 40), torch.ones(20), kernels)
+    assert torch.equal(product(torch.randn(3, 40)), torch.ones(3, 20))

@@ -1,4 +1,5 @@
-/* Rows of float32 or bfloat16, multiplied with 8-bit weights of files that give groups of inputs a scale of their own.
+/* Rows of float32 or bfloat16, multiplied with 8-bit weights of files that give groups of inputs a scale of their own, and
+   with 6-bit weights.
 
    A span is 32, 64, 96 or 128 inputs of an output that share a scale and a zero: weight = scale * (number - zero). Blocks of
    outputs lie as [block][span]: a zero of 8 bits for each output, then four inputs of each output, and the next four;
@@ -6,7 +7,9 @@
 
    Each span of a row is rounded to 16 bits with a power of two of its own. What a span adds to an output is a sum of integers,
    exact in 32 bits, and then four operations with numbers that all levels do alike: a row has the same bits beside any others.
-   With VNNI, 16 bits are two planes of bytes, `high * 256 + low`, both with a sign. */
+   With VNNI, 16 bits are two planes of bytes, `high * 256 + low`, both with a sign.
+
+   Four vectors of 6-bit numbers are three: the last one lies in the upper two bits of the others, the lowest bits first. */
 #include "integer_rows.h"
 
 enum { MAX_SPAN = 128, PIECE = 32, ZERO_BYTES = 1 };
@@ -24,8 +27,12 @@ int64_t int8_spans_row_bytes(const struct integer_product *p) {
   return spans_of(p) * (2 * p->group + (int64_t)sizeof(struct span_scale));
 }
 
+static int is_avx2(int64_t level) { return level == INT8_SPANS_AVX2 || level == INT6_AVX2; }
+
+static int has_6_bits(const struct integer_product *p) { return p->level == INT6_AVX2 || p->level == INT6_VNNI; }
+
 int64_t int8_spans_block_bytes(const struct integer_product *p) {
-  return spans_of(p) * integer_width(p->level) * (ZERO_BYTES + p->group);
+  return spans_of(p) * integer_width(p->level) * (ZERO_BYTES + (has_6_bits(p) ? p->group / 4 * 3 : p->group));
 }
 
 /* The largest is from 16,256 to 32,512, so that it fits into two planes. Numbers that are tiny or none: no integers. */
@@ -97,12 +104,23 @@ TARGET ALWAYS_INLINE void add_avx2(float *totals, __m256i four, __m256i next, co
   _mm256_storeu_ps(totals, _mm256_fmadd_ps(added, _mm256_loadu_ps(scales), _mm256_loadu_ps(totals)));
 }
 
-/* One span of eight outputs for up to six rows, or of sixteen for one or two, whose weights are read once. The sums have
-   names, as GCC keeps an array of them in memory; those of an output are pairs, and each vector has four outputs. */
+/* Vector `i` of the four of a step. */
+TARGET ALWAYS_INLINE __m256i weights_avx2(const uint8_t *weights, const int i, const int has_6_bits) {
+#define LOAD(i) _mm_loadu_si128((const __m128i *)(weights + 16 * (i)))
+#define UPPER(i, to) _mm_and_si128(_mm_srli_epi16(LOAD(i), 6 - 2 * (i)), _mm_set1_epi8(to))
+  if (!has_6_bits) return _mm256_cvtepu8_epi16(LOAD(i));
+  if (i < 3) return _mm256_cvtepu8_epi16(_mm_and_si128(LOAD(i), _mm_set1_epi8(0x3f)));
+  return _mm256_cvtepu8_epi16(_mm_or_si128(_mm_or_si128(UPPER(0, 0x03), UPPER(1, 0x0c)), UPPER(2, 0x30)));
+#undef LOAD
+#undef UPPER
+}
+
+/* One span of eight outputs for up to six rows, `part` 0 or 8, or of sixteen for one or two, whose weights are read once. The
+   sums have names, as GCC keeps an array of them in memory; those of an output are pairs, and each vector has four outputs. */
 TARGET ALWAYS_INLINE void span_avx2(const struct integer_product *p, const uint8_t *zeros, const uint8_t *weights,
                                     const uint8_t *x, const uint8_t *of_x, int64_t row_bytes, const float *scales,
-                                    const int rows, float *totals) {
-#define WEIGHTS(i) _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(weights + 16 * i)))
+                                    const int rows, const int has_6_bits, const int part, float *totals) {
+#define WEIGHTS(i) weights_avx2(weights, part / 4 + i, has_6_bits)
 #define BEGIN(r) __m256i s##r##0 = _mm256_setzero_si256(), s##r##1 = s##r##0, s##r##2 = s##r##0, s##r##3 = s##r##0;
 /* In place, which GCC would not see: it moved the sums to memory and back. */
 #define SUM(to, weights) __asm__("vpaddd %1, %0, %0" : "+x"(to) : "x"(_mm256_madd_epi16(weights, all)))
@@ -126,7 +144,8 @@ TARGET ALWAYS_INLINE void span_avx2(const struct integer_product *p, const uint8
     if (rows <= 2) add_avx2(totals + r * AVX2_WIDTH + 8, s##r##2, s##r##3, of, z1, scales + 8);                     \
   }
   BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
-  for (int64_t at = 0; at < p->group; at += GROUP, weights += AVX2_WIDTH * GROUP, x += 2 * GROUP) {
+  const int step_bytes = AVX2_WIDTH * (has_6_bits ? 3 : 4);
+  for (int64_t at = 0; at < p->group; at += GROUP, weights += step_bytes, x += 2 * GROUP) {
     _mm_prefetch((const char *)weights + 4096, _MM_HINT_T0);
     const __m256i w0 = WEIGHTS(0), w1 = WEIGHTS(1);
     __m256i w2 = w0, w3 = w0;
@@ -143,30 +162,41 @@ TARGET ALWAYS_INLINE void span_avx2(const struct integer_product *p, const uint8
 #undef END
 }
 
-TARGET ALWAYS_INLINE void rows_avx2(const struct integer_product *p, int64_t block, int64_t row, const int rows) {
-  const int64_t spans = spans_of(p), row_bytes = int8_spans_row_bytes(p), span_bytes = (ZERO_BYTES + p->group) * AVX2_WIDTH;
+TARGET ALWAYS_INLINE void rows_avx2(const struct integer_product *p, int64_t block, int64_t row, const int rows,
+                                    const int has_6_bits) {
+  const int64_t spans = spans_of(p), row_bytes = int8_spans_row_bytes(p), span_bytes = int8_spans_block_bytes(p) / spans;
   const uint8_t *weights = (const uint8_t *)p->weights + block * spans * span_bytes;
   const uint8_t *x = p->integers + row * row_bytes, *of_x = x + 2 * spans * p->group;
   const float *scales = p->scales + block * spans * AVX2_WIDTH;
   float totals[AVX2_ROWS * AVX2_WIDTH] = {0};
   for (int64_t span = 0; span < spans; span++, weights += span_bytes, scales += AVX2_WIDTH) {
-    for (int part = 0; part < AVX2_WIDTH; part += rows <= 2 ? 16 : 8)
-      span_avx2(p, weights + part, weights + AVX2_WIDTH + part * GROUP, x + span * 2 * p->group,
-                of_x + span * (int64_t)sizeof(struct span_scale), row_bytes, scales + part, rows, totals + part);
+#define PART(at)                                                                                                        \
+  span_avx2(p, weights + at, weights + AVX2_WIDTH, x + span * 2 * p->group, of_x + span * (int64_t)sizeof(struct span_scale), \
+            row_bytes, scales + at, rows, has_6_bits, at, totals + at);
+    PART(0)
+    if (rows > 2) PART(8)
+#undef PART
   }
   for (int r = 0; r < rows; r++) integer_finish_row(p, block, row + r, totals + r * AVX2_WIDTH, AVX2_WIDTH);
 }
 
-TARGET static void block_avx2(const struct integer_product *p, int64_t block) {
+TARGET ALWAYS_INLINE void all_rows_avx2(const struct integer_product *p, int64_t block, const int has_6_bits) {
   int64_t row = 0;
-  for (; row + AVX2_ROWS <= p->rows; row += AVX2_ROWS) rows_avx2(p, block, row, AVX2_ROWS);
+  for (; row + AVX2_ROWS <= p->rows; row += AVX2_ROWS) rows_avx2(p, block, row, AVX2_ROWS, has_6_bits);
   switch (p->rows - row) {
-    case 1: rows_avx2(p, block, row, 1); break;
-    case 2: rows_avx2(p, block, row, 2); break;
-    case 3: rows_avx2(p, block, row, 3); break;
-    case 4: rows_avx2(p, block, row, 4); break;
-    case 5: rows_avx2(p, block, row, 5); break;
+    case 1: rows_avx2(p, block, row, 1, has_6_bits); break;
+    case 2: rows_avx2(p, block, row, 2, has_6_bits); break;
+    case 3: rows_avx2(p, block, row, 3, has_6_bits); break;
+    case 4: rows_avx2(p, block, row, 4, has_6_bits); break;
+    case 5: rows_avx2(p, block, row, 5, has_6_bits); break;
   }
+}
+
+TARGET static void block_avx2(const struct integer_product *p, int64_t block) {
+  if (has_6_bits(p))
+    all_rows_avx2(p, block, 1);
+  else
+    all_rows_avx2(p, block, 0);
 }
 #undef TARGET
 
@@ -189,7 +219,8 @@ TARGET __attribute__((noinline)) static void add_vnni(float *totals, const int32
 }
 
 /* A block for up to three rows, which are six planes. The sums have names, as GCC keeps an array of them in memory. */
-TARGET ALWAYS_INLINE void rows_vnni(const struct integer_product *p, int64_t block, int64_t row, const int rows) {
+TARGET ALWAYS_INLINE void rows_vnni(const struct integer_product *p, int64_t block, int64_t row, const int rows,
+                                    const int has_6_bits) {
 #define BEGIN(q) __m512i s##q##0 = _mm512_setzero_si512(), s##q##1 = s##q##0, s##q##2 = s##q##0, s##q##3 = s##q##0;
 #define ADD(q)                                                            \
   if (q < 2 * rows) {                                                     \
@@ -219,9 +250,18 @@ TARGET ALWAYS_INLINE void rows_vnni(const struct integer_product *p, int64_t blo
     const uint8_t *zeros = weights;
     weights += VNNI_WIDTH * ZERO_BYTES;
     BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
-    for (int64_t at = 0; at < size; at += GROUP, weights += VNNI_WIDTH * GROUP) {
-      const __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
-      const __m512i w2 = _mm512_loadu_si512(weights + 128), w3 = _mm512_loadu_si512(weights + 192);
+    for (int64_t at = 0; at < size; at += GROUP, weights += VNNI_WIDTH * (has_6_bits ? 3 : 4)) {
+      __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
+      __m512i w2 = _mm512_loadu_si512(weights + 128), w3;
+      if (has_6_bits) {
+#define UPPER(w, by, to) _mm512_and_si512(_mm512_srli_epi16(w, by), _mm512_set1_epi8(to))
+        w3 = _mm512_or_si512(_mm512_or_si512(UPPER(w0, 6, 0x03), UPPER(w1, 4, 0x0c)), UPPER(w2, 2, 0x30));
+        const __m512i lower = _mm512_set1_epi8(0x3f);
+        w0 = _mm512_and_si512(w0, lower), w1 = _mm512_and_si512(w1, lower), w2 = _mm512_and_si512(w2, lower);
+#undef UPPER
+      } else {
+        w3 = _mm512_loadu_si512(weights + 192);
+      }
       ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
     }
     END(0) END(1) END(2) END(3) END(4) END(5)
@@ -234,18 +274,25 @@ TARGET ALWAYS_INLINE void rows_vnni(const struct integer_product *p, int64_t blo
 #undef END
 }
 
-TARGET static void block_vnni(const struct integer_product *p, int64_t block) {
+TARGET ALWAYS_INLINE void all_rows_vnni(const struct integer_product *p, int64_t block, const int has_6_bits) {
   int64_t row = 0;
-  for (; row + VNNI_ROWS <= p->rows; row += VNNI_ROWS) rows_vnni(p, block, row, VNNI_ROWS);
-  if (p->rows - row == 2) rows_vnni(p, block, row, 2);
-  if (p->rows - row == 1) rows_vnni(p, block, row, 1);
+  for (; row + VNNI_ROWS <= p->rows; row += VNNI_ROWS) rows_vnni(p, block, row, VNNI_ROWS, has_6_bits);
+  if (p->rows - row == 2) rows_vnni(p, block, row, 2, has_6_bits);
+  if (p->rows - row == 1) rows_vnni(p, block, row, 1, has_6_bits);
+}
+
+TARGET static void block_vnni(const struct integer_product *p, int64_t block) {
+  if (has_6_bits(p))
+    all_rows_vnni(p, block, 1);
+  else
+    all_rows_vnni(p, block, 0);
 }
 #undef TARGET
 #endif
 
 void int8_spans_round_row(const struct integer_product *p, int64_t row) {
 #ifdef __x86_64__
-  (p->level == INT8_SPANS_AVX2 ? round_avx2 : round_vnni)(p, row);
+  (is_avx2(p->level) ? round_avx2 : round_vnni)(p, row);
 #else
   (void)p, (void)row;
 #endif
@@ -253,7 +300,7 @@ void int8_spans_round_row(const struct integer_product *p, int64_t row) {
 
 void int8_spans_multiply_block(const struct integer_product *p, int64_t block) {
 #ifdef __x86_64__
-  (p->level == INT8_SPANS_AVX2 ? block_avx2 : block_vnni)(p, block);
+  (is_avx2(p->level) ? block_avx2 : block_vnni)(p, block);
 #else
   (void)p, (void)block;
 #endif

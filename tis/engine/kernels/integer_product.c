@@ -46,7 +46,10 @@ EXPORT int64_t tis_integer_level(int64_t bits) {
 void integer_round_row(const struct integer_product *p, int64_t row) { kind_of(p->level)->round_row(p, row); }
 
 int64_t integer_width(int64_t level) {
-  return level == INT8_VNNI || level == INT8_AMX || level == INT4_VNNI || level == INT8_SPANS_VNNI ? 64 : 16;
+  return level == INT8_VNNI || level == INT8_AMX || level == INT4_VNNI || level == INT8_SPANS_VNNI ||
+                 level == INT6_VNNI
+             ? 64
+             : 16;
 }
 
 int64_t integer_row_bytes(const struct integer_product *p) { return kind_of(p->level)->row_bytes(p); }

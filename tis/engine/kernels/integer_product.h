@@ -14,7 +14,9 @@ enum {
   INT4_AVX2 = 5,
   INT4_VNNI = 6,
   INT8_SPANS_AVX2 = 7, /* see int8_spans.c */
-  INT8_SPANS_VNNI = 8
+  INT8_SPANS_VNNI = 8,
+  INT6_AVX2 = 9,
+  INT6_VNNI = 10
 };
 /* Of 8-bit weights so many inputs are multiplied at once; below so many rows of a step, rows are rounded to 16 bits. */
 enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };

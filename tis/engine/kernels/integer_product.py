@@ -10,13 +10,15 @@ import torch
 from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import TYPES, NativeKernels
 
-WeightBits = Literal[4, 8]
+WeightBits = Literal[4, 8]  # of all weights
+SpanBits = Literal[6, 8]
 
 # How weights are multiplied, as in integer_product.h, and the outputs of a block of them.
-_INT8_AVX2, _INT8_VNNI, _INT8_AMX, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI, _SPANS_AVX2, _SPANS_VNNI = range(1, 9)
+_INT8_AVX2, _INT8_VNNI, _INT8_AMX, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI = range(1, 7)
+_SPANS_AVX2, _SPANS_VNNI, _INT6_AVX2, _INT6_VNNI = range(7, 11)
 _WIDTHS = {
     **{_INT8_AVX2: 16, _INT8_VNNI: 64, _INT8_AMX: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64},
-    **{_SPANS_AVX2: 16, _SPANS_VNNI: 64},
+    **{_SPANS_AVX2: 16, _SPANS_VNNI: 64, _INT6_AVX2: 16, _INT6_VNNI: 64},
 }
 _FOUR = 4  # inputs that are multiplied at once
 _TILE = 64  # by tiles of AMX
@@ -178,9 +180,12 @@ def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int
     return all(0 < number <= _MAX_INPUTS[bits] for number in inputs)
 
 
-def level_of_spans(kernels: NativeKernels) -> int:
-    """Of `Int8SpanProduct`. Tiles would have to be emptied behind each span: 0126."""
-    return _SPANS_AVX2 if level_of(kernels, 8) == _INT8_AVX2 else _SPANS_VNNI
+def level_of_spans(kernels: NativeKernels, bits: SpanBits) -> int:
+    """Of `Int8SpanProduct` and `Int6Product`. Tiles would have to be emptied behind each span: 0126."""
+    is_avx2 = level_of(kernels, 8) == _INT8_AVX2
+    if bits == 6:
+        return _INT6_AVX2 if is_avx2 else _INT6_VNNI
+    return _SPANS_AVX2 if is_avx2 else _SPANS_VNNI
 
 
 def level_of(kernels: NativeKernels, bits: WeightBits) -> int:

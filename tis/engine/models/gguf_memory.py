@@ -55,10 +55,15 @@ class GgufMemory:
         is_outside = tensor.name in (_EMBEDDING, _HEAD)
         if kinds == {Q8_0} and (is_outside or self.rounded_to != "int4"):
             return number + number // 32 * 5  # with a zero and a scale for each 32
+        if is_outside and self.rounded_to == "int4" and tensor.kind in FLOAT_TYPES and self._is_head(tensor):
+            return number * 3 // 4 + number // 128 * 5  # with a zero and a scale for each 128
         if is_outside:
             return number + 8 * tensor.shape[0]  # with scales
         has_four_bits = self.rounded_to == "int4" if self.rounded_to else kinds <= FOUR_BIT_TYPES
         return number * 9 // 16 if has_four_bits else number
+
+    def _is_head(self, tensor: GgufTensor) -> bool:
+        return tensor.name == _HEAD or _HEAD not in self.tensors
 
     def _merged_with(self, tensor: GgufTensor) -> list[GgufTensor]:
         """It, and those that become one matrix with it."""

@@ -1,4 +1,4 @@
-"""Linear layers with 4-bit weights for a CPU, and an embedding with 8-bit ones. The native kernels compute both.
+"""Layers with 4-bit weights for a CPU, a head with 6 and an embedding with 8 bits. The native kernels compute them.
 
 See `docs/decisions/0118-four-bits.md`.
 """
@@ -9,7 +9,7 @@ import torch
 
 from tis.engine.kernels.gguf_blocks import BlockRows
 from tis.engine.kernels.grouped_product import product_of
-from tis.engine.kernels.int8_spans import Int8SpanProduct
+from tis.engine.kernels.int8_spans import Int6Product, SpanProduct
 from tis.engine.kernels.integer_product import Int8Product, floats_of, scales_of
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.int8 import without_numbers
@@ -18,12 +18,12 @@ _ROWS_ROUNDED_AT_ONCE = 1024
 
 
 class Int4Linear(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, linear: Any, kernels: NativeKernels) -> None:
+    def __init__(self, linear: Any, kernels: NativeKernels, *, has_6_bits: bool = False) -> None:
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight = without_numbers(linear.weight)
-        bias = None if linear.bias is None else linear.bias.detach()
-        self.product = product_of(linear.weight.detach(), bias, kernels, 4)
+        weight, bias = linear.weight.detach(), None if linear.bias is None else linear.bias.detach()
+        self.product = Int6Product(weight, bias, kernels) if has_6_bits else product_of(weight, bias, kernels, 4)
 
     @property
     def num_bytes(self) -> int:
@@ -36,7 +36,7 @@ class Int4Linear(torch.nn.Module):  # type: ignore[misc]
 class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
     """`head` has the same weights, where the model ties them: then they are in memory once."""
 
-    def __init__(self, embedding: Any, head: Int8Product | Int8SpanProduct | None = None) -> None:
+    def __init__(self, embedding: Any, head: Int8Product | SpanProduct | None = None) -> None:
         super().__init__()
         weight = embedding.weight.detach()
         self.num_embeddings, self.embedding_dim = weight.shape
