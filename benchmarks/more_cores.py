@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 BYTES = {"bfloat16": 2.0, "int8": 1.0, "int4": 4.5 / 8}
 WIDTH, SPAN_KEYS, MAX_FEW_ROWS = 64, 512, 8  # outputs of a block, and kernels.h
-ROWS_OF_A_PART = {"bfloat16": 6, "int8": None, "int4": None}  # integers: a part has all rows
+ROWS_OF_A_PART = {"bfloat16": 6, "int8": 48, "int4": 48}  # at least
 BARRIERS = {"bfloat16": 8, "int8": 10, "int4": 10}  # of a layer in decoder_layers.c
 MANY_ROWS = 384
 
@@ -87,8 +87,7 @@ class ManyCores:
         return 0.0 if self.cores == 1 else self.core.wait_of_two + (self.cores - 2) * self.wait_per_core
 
     def product(self, kind: str, outputs: int, inputs: int, rows: int) -> float:
-        blocks, at_once = ceil(outputs / WIDTH), ROWS_OF_A_PART[kind]
-        groups = 1 if at_once is None else ceil(rows / at_once)
+        blocks, groups = ceil(outputs / WIDTH), max(1, rows // ROWS_OF_A_PART[kind])
         return self.operation(
             blocks * (min(groups, ceil(4 * self.cores / blocks)) if self.cores > 1 else 1),
             outputs * inputs * BYTES[kind] / self.core.bytes_per_second[kind],

@@ -36,7 +36,6 @@ class Packing:
     config: Mapping[str, Any]  # quantization_config
     write: Write
     bits: int
-    is_exact: bool = True  # on a CPU with kernels: numbers and scales stay as they are
 
 
 def rounded(weight: Any, bits: int, group: int, *, symmetric: bool, order: Any | None = None) -> tuple[Any, ...]:
@@ -94,7 +93,7 @@ def gptq(
         return Written(tensors, meant)
 
     config = {"quant_method": "gptq", "bits": bits, "group_size": group, "sym": symmetric, "desc_act": act_order}
-    return Packing({**config, "checkpoint_format": layout}, write, bits, is_exact=bits == 4 or group < 1)
+    return Packing({**config, "checkpoint_format": layout}, write, bits)
 
 
 def awq(group: int = 128) -> Packing:
@@ -151,7 +150,7 @@ def compressed_integers(bits: int = 4, group: int = 128, *, symmetric: bool = Tr
     strategy = {"strategy": "channel"} if group < 1 else {"strategy": "group", "group_size": group}
     kind = {"num_bits": bits, "type": "int", "symmetric": symmetric, **strategy}
     config = _compressed("pack-quantized", {**kind, "actorder": "group" if act_order else None})
-    return Packing(config, write, bits, is_exact=bits == 4 or (group < 1 and symmetric))
+    return Packing(config, write, bits)
 
 
 def compressed_bytes(*, symmetric: bool = True) -> Packing:
@@ -168,7 +167,7 @@ def compressed_bytes(*, symmetric: bool = True) -> Packing:
 
     activations = {"num_bits": 8, "type": "int", "strategy": "token", "dynamic": True}
     weights = {"num_bits": 8, "type": "int", "symmetric": symmetric, "strategy": "channel"}
-    return Packing(_compressed("int-quantized", weights, input_activations=activations), write, 8, is_exact=symmetric)
+    return Packing(_compressed("int-quantized", weights, input_activations=activations), write, 8)
 
 
 def _eighths(blocks: Any, scales: Any) -> Any:
@@ -227,6 +226,7 @@ PACKINGS: dict[str, Packing] = {
     "gptq of 8 bits": gptq(bits=8, group=32),
     "gptq of 8 bits and outputs": gptq(bits=8, group=-1),
     "gptq of 8 bits in the order of activations": gptq(bits=8, group=64, act_order=True),
+    "gptq of 8 bits with zeros": gptq(bits=8, symmetric=False),
     "awq": awq(),
     "awq of 32": awq(32),
     "compressed": compressed_integers(),
@@ -234,6 +234,7 @@ PACKINGS: dict[str, Packing] = {
     "compressed of outputs": compressed_integers(group=0),
     "compressed in the order of activations": compressed_integers(group=64, act_order=True),
     "compressed of 8 bits": compressed_integers(bits=8, group=128),
+    "compressed of 8 bits with zeros": compressed_integers(bits=8, group=32, symmetric=False),
     "compressed of 8 bits and outputs": compressed_integers(bits=8, group=0, symmetric=False),
     "w8a8": compressed_bytes(),
     "w8a8 with zeros": compressed_bytes(symmetric=False),

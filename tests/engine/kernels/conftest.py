@@ -52,6 +52,7 @@ def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Pat
         "integer_product.c",
         "int8_product.c",
         "int8_tiles.c",
+        "int8_spans.c",
         "int4_product.c",
         "int4_pack.c",
         "states.c",

@@ -93,8 +93,8 @@ def test_weights_are_bit_for_bit_those_of_the_official_reader(family: str, token
 
 
 # How far the logarithms of the ten likeliest tokens are from those of the file's own numbers, at most. Measured with
-# AVX2: 6e-6 for floats, 0.16 for types of 4 bits, 0.15 for those of 5 to 8.
-ALLOWED = dict.fromkeys(PLAIN, 1e-4)
+# AVX2: 6e-6 for floats, 0.16 for types of 4 bits, 0.15 for those of 5 and 6.
+ALLOWED = {**dict.fromkeys(PLAIN, 1e-4), Kind.Q8_0: 0.005}
 OF_INTEGERS = 0.25
 
 
@@ -131,7 +131,7 @@ def test_answers_are_near_to_those_of_the_numbers_in_the_file(choose: Any, token
     if native_kernels() and choose not in PLAIN:
         assert loaded.footprint is not None
         bits = 8 * loaded.footprint.weight_bytes / model.num_parameters()
-        assert bits < (6.5 if choose in (Kind.Q4_0, Kind.Q4_1, Kind.Q4_K) else 9)
+        assert bits < (6.5 if choose in (Kind.Q4_0, Kind.Q4_1, Kind.Q4_K) else 9.5)
 
 
 def test_experts_beside_integers_are_near_to_those_of_the_file(
@@ -144,7 +144,7 @@ def test_experts_beside_integers_are_near_to_those_of_the_file(
     with torch.inference_mode():
         theirs = model(input_ids=torch.tensor([prompt_ids])).logits[0, -1].log_softmax(-1)
     [(_, ours)] = likeliest(load(tmp_path / "a.gguf"), prompt_ids, 1)
-    assert max(abs(logprob - float(theirs[one])) for one, logprob in ours.items()) < OF_INTEGERS
+    assert max(abs(logprob - float(theirs[one])) for one, logprob in ours.items()) < ALLOWED[Kind.Q8_0]
     if native_kernels():
         assert "fused the experts of 2 layers" in caplog.text
 

@@ -11,10 +11,13 @@ from gguf.quants import dequantize
 from tests.engine.gguf_files import quantised
 from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF
+from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.grouped_rows import GroupedRows
+from tis.engine.kernels.int8_spans import Int8SpanProduct
 from tis.engine.kernels.integer_product import Int4Product, Int8Product
 from tis.engine.kernels.native import native_kernels
 from tis.engine.weights.block_tensor import BlockStack, BlockTensor
+from tis.engine.weights.int4 import Int8Embedding
 from tis.engine.weights.packed import unfold_blocks
 
 KERNELS = native_kernels()
@@ -143,8 +146,23 @@ def test_what_does_not_fit_is_rounded_anew() -> None:
     assert torch.equal(packed.blocks, again.blocks) and torch.equal(packed.weights, again.weights)
 
 
-@pytest.mark.parametrize("kind", [Kind.Q5_0, Kind.Q5_1, Kind.Q8_0, Kind.Q5_K, Kind.Q6_K], ids=lambda kind: kind.name)
-def test_numbers_of_5_to_8_bits_get_a_scale_for_each_output(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [Kind.Q5_0, Kind.Q5_1, Kind.Q5_K, Kind.Q6_K], ids=lambda kind: kind.name)
+def test_numbers_of_5_and_6_bits_get_a_scale_for_each_output(kind: Kind) -> None:
     assert KERNELS is not None
     tensor = tensor_of(quantised(weights_of(), kind), kind)
     assert loss(Int8Product(tensor, None, KERNELS).weights, tensor.numbers()) < 0.012
+
+
+def test_numbers_of_8_bits_stay_with_their_scales_in_products_and_embeddings() -> None:
+    assert KERNELS is not None
+    tensor = torch.cat([tensor_of(random_blocks(Kind.Q8_0, seed), Kind.Q8_0) for seed in (3, 4)])
+    product = product_of(tensor, None, KERNELS, 8)
+    assert isinstance(product, Int8SpanProduct) and torch.equal(product.weights, tensor.numbers())
+    other = torch.cat([tensor, tensor_of(random_blocks(Kind.Q6_K), Kind.Q6_K)])
+    assert isinstance(product_of(other, None, KERNELS, 8), Int8Product)
+    embedding, ids = torch.nn.Embedding(ROWS, INPUTS), torch.tensor([[3, 7], [3, 40]])
+    embedding.weight = torch.nn.Parameter(tensor_of(random_blocks(Kind.Q8_0), Kind.Q8_0), requires_grad=False)
+    expected = embedding.weight.numbers()
+    tied = product_of(embedding.weight.detach(), None, KERNELS, 8)
+    for head in (None, tied):
+        assert torch.equal(Int8Embedding(embedding, head)(ids), expected[ids])

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.engine.batching.tiny import new_model_of, new_request, new_runner, prompt, run, tokens
+from tis.engine.kernels.int8_spans import Int6Product
 from tis.engine.kernels.native import NativeKernels, load_kernels
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.int4 import Int4Linear, Int8Embedding
@@ -25,9 +26,9 @@ def of_type(model: Any, kind: type) -> list[Any]:
     return [one for one in model.modules() if isinstance(one, kind)]
 
 
-def test_layers_have_4_bits_and_the_head_8(qwen3: Any, kernels: NativeKernels) -> None:
+def test_layers_have_4_bits_and_the_head_6(qwen3: Any, kernels: NativeKernels) -> None:
     assert quantise_weights(qwen3, kernels, 4) == 15
-    assert isinstance(qwen3.lm_head, Int8Linear) and len(of_type(qwen3, Int4Linear)) == 14
+    assert isinstance(qwen3.lm_head.product, Int6Product) and len(of_type(qwen3, Int4Linear)) == 15
     requests = [new_request(prompt(9, seed)) for seed in range(3)]
     run(new_runner(qwen3), requests)
     assert all(len(tokens(request)) == 12 for request in requests)

@@ -12,7 +12,7 @@ enum { UP = 1, DOWN = 2 };
 
 struct experts {
   struct call call;
-  int64_t integer_level; /* 0: the weights are numbers */
+  int64_t has_integers; /* the weights */
   int64_t stages;     /* UP, DOWN or both; only with `has_silu` nothing has to be done between them */
   int64_t has_silu;
   struct weights gate_up, down; /* of all experts, one behind the other */
@@ -118,7 +118,7 @@ static struct integer_product rounded_product_of(const struct experts *a, const 
                                .is_bfloat = a->call.type == BFLOAT16,
                                .bits = a->tokens >= MIN_ROWS_FOR_8_BITS ? 8 : 16,
                                .threads = a->call.threads,
-                               .level = a->integer_level,
+                               .level = weights->type,
                                .group = weights->group,
                                .order = weights->order};
 }
@@ -164,7 +164,7 @@ static void compute_up(const struct experts *a, const struct groups *g, int64_t 
   const int64_t item = item_size(a), bytes = a->hidden * item;
   for (int64_t row = mine.begin; row < mine.end; row++)
     memcpy((char *)a->rows + row * bytes, (const char *)a->x + g->tokens[row] * a->x_stride * item, bytes);
-  if (a->integer_level) {
+  if (a->has_integers) {
     const struct integer_product product = rounded_product_of(a, g, a->rows, a->hidden, &a->gate_up, a->up, a->up_width);
     round_rows(g, &product, mine);
     WAIT_FOR_ALL
@@ -185,7 +185,7 @@ static void compute_up(const struct experts *a, const struct groups *g, int64_t 
 }
 
 static void compute_down(const struct experts *a, const struct groups *g, int64_t *next) {
-  if (a->integer_level) {
+  if (a->has_integers) {
     const struct share mine = share_of(g->rows);
     const struct integer_product product = rounded_product_of(a, g, a->inner_rows, a->inner, &a->down, a->rows, a->hidden);
     round_rows(g, &product, mine);

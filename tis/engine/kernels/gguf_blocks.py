@@ -1,17 +1,18 @@
 """Weights as a GGUF file has them, in blocks of bytes: into float32, and 4-bit numbers into those of `Int4Product`."""
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import Any
 
 import torch
 
-from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, TYPES_OF_GGUF, name_of
+from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, Q8_0, TYPES_OF_GGUF, name_of
 from tis.engine.kernels.native import NativeKernels
 
 _BLOCKS = Struct("@10q")  # `struct gguf_blocks` of gguf_blocks.c
 _MIN_FOR_THREADS = 65_536
+_MIDDLE = 128  # what is added to numbers with a sign
 
 
 class GgufKernels:
@@ -75,6 +76,28 @@ class BlockRows:
     @property
     def has_four_bits(self) -> bool:
         return self.ggml_type in FOUR_BIT_TYPES
+
+    @property
+    def order(self) -> None:
+        return None
+
+    @property
+    def span(self) -> int:
+        return TYPES_OF_GGUF[Q8_0].numbers if self.ggml_type == Q8_0 else 0
+
+    @property
+    def has_scales_of_outputs(self) -> bool:
+        return False
+
+    def in_spans(self) -> tuple[Any, Any, Any]:
+        """Of Q8_0: a scale of 16 bits, then numbers with a sign."""
+        blocks = self.blocks.view(len(self), -1, TYPES_OF_GGUF[Q8_0].num_bytes)
+        scales = blocks[..., :2].contiguous().view(torch.float16)[..., 0].float()
+        numbers = (blocks[..., 2:] ^ _MIDDLE).flatten(1)
+        return numbers, torch.full(scales.shape, _MIDDLE, dtype=torch.uint8), scales
+
+    def in_memory(self) -> "BlockRows":
+        return replace(self, blocks=self.blocks.clone())
 
     def floats(self) -> Any:
         return self.kernels.floats(self.blocks, self.ggml_type)

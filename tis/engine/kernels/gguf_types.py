@@ -11,7 +11,7 @@ class GgufType:
     num_bytes: int  # of a block
 
 
-F32, F16, BF16 = 0, 1, 30
+F32, F16, BF16, Q8_0 = 0, 1, 30, 8
 TYPES_OF_GGUF: Mapping[int, GgufType] = {
     F32: GgufType("F32", 1, 4),
     F16: GgufType("F16", 1, 2),
@@ -20,7 +20,7 @@ TYPES_OF_GGUF: Mapping[int, GgufType] = {
     3: GgufType("Q4_1", 32, 20),
     6: GgufType("Q5_0", 32, 22),
     7: GgufType("Q5_1", 32, 24),
-    8: GgufType("Q8_0", 32, 34),
+    Q8_0: GgufType("Q8_0", 32, 34),
     10: GgufType("Q2_K", 256, 84),
     11: GgufType("Q3_K", 256, 110),
     12: GgufType("Q4_K", 256, 144),

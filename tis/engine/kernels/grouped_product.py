@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from tis.engine.kernels.grouped_rows import SMALLEST_GROUP, GroupedRows
+from tis.engine.kernels.int8_spans import Int8SpanProduct, common_span, in_pieces
 from tis.engine.kernels.integer_product import Int4Product, Int8Product, IntegerProduct, WeightBits, level_of
 from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import NativeKernels
@@ -30,7 +31,7 @@ class GroupedProduct(IntegerProduct):
         bytes_of_step = self._width * (1 + SMALLEST_GROUP // 2)
         self.blocks = in_huge_pages((self._num_blocks, self._steps, bytes_of_step), torch.uint8).zero_()
         at = 0
-        for rows in _in_pieces(parts, _ROWS_PACKED_AT_ONCE):
+        for rows in in_pieces(parts, _ROWS_PACKED_AT_ONCE):
             assert at % self._width == 0
             self._pack(rows, at // self._width)
             at += sum(len(one) for one in rows)
@@ -70,31 +71,24 @@ class GroupedProduct(IntegerProduct):
         return torch.empty(self.outputs, self.inputs).index_copy_(1, self.order.long(), weights)
 
 
-def product_of(weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> IntegerProduct:
-    """Weights that have scales of their own keep them."""
+def product_of(
+    weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits, *, in_spans: bool | None = None
+) -> IntegerProduct:
+    """Weights that have scales of their own keep them. `in_spans`: as `has_spans` says of all that are alike."""
     if bits == 8:
+        if has_spans([weight]) if in_spans is None else in_spans:
+            return Int8SpanProduct(weight.parts, bias, kernels)
         return Int8Product(weight, bias, kernels)
     if getattr(weight, "keeps_scales", False):
         return GroupedProduct(weight.parts, bias, kernels)
     return Int4Product(weight, bias, kernels)
 
 
+def has_spans(weights: Sequence[Any]) -> bool:
+    """Whether 8-bit weights of these matrices keep their scales in an `Int8SpanProduct`."""
+    parts = [getattr(weight, "parts", None) for weight in weights]
+    return all(parts) and common_span(parts) > 0
+
+
 def _zeros_of(rows: GroupedRows) -> Any:
     return torch.zeros(rows.scales.shape, dtype=torch.uint8) if rows.zeros is None else rows.zeros
-
-
-def _in_pieces(parts: Sequence[GroupedRows], size: int) -> Any:
-    """Lists of rows with `size` outputs each, but for the last."""
-    piece: list[GroupedRows] = []
-    missing = size
-    for part in parts:
-        begin = 0
-        while begin < len(part):
-            taken = part[begin : begin + missing]
-            piece.append(taken)
-            begin, missing = begin + len(taken), missing - len(taken)
-            if not missing:
-                yield piece
-                piece, missing = [], size
-    if piece:
-        yield piece

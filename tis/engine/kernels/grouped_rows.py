@@ -5,7 +5,11 @@ from typing import Any
 
 import torch
 
+from tis.engine.kernels.int8_spans import is_same_order
+
 SMALLEST_GROUP = 32  # inputs that the native kernels give a zero of their own
+_SPANS = (128, 96, 64, 32)  # inputs that share a scale and a zero of 8 bits, in those kernels
+_MIDDLE = 128  # what is added to numbers with a sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,37 @@ class GroupedRows:
         fits = bool((numbers >= -128).all()) and bool((numbers <= 127).all())
         return (numbers.to(torch.int8), self.scales[:, 0]) if fits else None
 
+    @property
+    def span(self) -> int:
+        is_integer = not self.has_four_bits and not self.numbers.dtype.is_floating_point
+        return span_of(self.inputs, self.inputs if self.scales.shape[1] == 1 else self.group) if is_integer else 0
+
+    @property
+    def has_scales_of_outputs(self) -> bool:
+        if self.scales.shape[1] != 1 or self.order is not None:
+            return False
+        if self.zeros is None:
+            return bool(self.numbers.dtype is torch.int8)
+        return bool(self.numbers.dtype is torch.uint8 and (self.zeros == _MIDDLE).all())
+
+    def in_spans(self) -> tuple[Any, Any, Any]:
+        numbers, zeros, span = self.numbers, self.zeros, self.span
+        if numbers.dtype is torch.int8:
+            numbers = numbers.view(torch.uint8) ^ _MIDDLE
+        if zeros is None:
+            zeros = torch.full(self.scales.shape, _MIDDLE if self.numbers.dtype is torch.int8 else 0, dtype=torch.uint8)
+        num_spans = -(-self.inputs // span)
+        each = num_spans if self.scales.shape[1] == 1 else self.group // span
+        zeros, scales = (one.repeat_interleave(each, 1)[:, :num_spans] for one in (zeros, self.scales))
+        return numbers, zeros, scales
+
+
+def span_of(inputs: int, group: int) -> int:
+    """Inputs of a span of 8-bit weights that have a scale for each `group`; 0: no kernel keeps them."""
+    if group == inputs:
+        return next(span for span in reversed(_SPANS) if span >= min(inputs, _SPANS[0]))
+    return next((span for span in _SPANS if group % span == 0), 0)
+
 
 def may_be_grouped(parts: Any) -> bool:
     """Whether a product can keep the 4-bit numbers, zeros and scales of these rows: all lie in one order."""
@@ -78,12 +113,6 @@ def may_be_grouped(parts: Any) -> bool:
         and one.has_four_bits
         and (one.group % SMALLEST_GROUP == 0 or one.scales.shape[1] == 1)
         and (one.group, one.inputs) == (first.group, first.inputs)
-        and _is_same_order(one.order, first.order)
+        and is_same_order(one.order, first.order)
         for one in parts
     )
-
-
-def _is_same_order(one: Any | None, other: Any | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one is other or torch.equal(one, other)

@@ -16,9 +16,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "integer_product.h"
+#include "integer_rows.h"
 
-enum { INT4_GROUP = 32, MAX_WIDTH = 64 };
+enum { INT4_GROUP = 32 };
 
 /* Of one group of a row. */
 struct group_scale {
@@ -37,7 +37,7 @@ int64_t int4_block_bytes(const struct integer_product *p) {
 }
 
 /* The largest is from 64 to 127, after rounding. Numbers that are tiny or none: no integers. */
-static inline __attribute__((always_inline)) void round_group(const float *numbers, int8_t *to, struct group_scale *scale) {
+ALWAYS_INLINE void round_group(const float *numbers, int8_t *to, struct group_scale *scale) {
   uint32_t largest = 0;
   for (int i = 0; i < INT4_GROUP; i++) {
     uint32_t bits;
@@ -65,62 +65,19 @@ static inline __attribute__((always_inline)) void round_group(const float *numbe
   scale->sum = (float)sum * scale->scale;
 }
 
-static inline __attribute__((always_inline)) void round_row(const struct integer_product *p, int64_t row) {
+ALWAYS_INLINE void round_row(const struct integer_product *p, int64_t row) {
   const int64_t groups = int4_groups(p);
   int8_t *to = (int8_t *)p->integers + row * int4_row_bytes(p);
   struct group_scale *scales = (struct group_scale *)(to + groups * INT4_GROUP);
   for (int64_t group = 0; group < groups; group++) {
     const int64_t first = group * INT4_GROUP, left = p->inputs - first, count = left < INT4_GROUP ? left : INT4_GROUP;
     float numbers[INT4_GROUP] = {0};
-    if (p->order) {
-      for (int64_t i = 0; i < count; i++) {
-        const int64_t at = row * p->row_stride + p->order[first + i];
-        const uint32_t bits = p->is_bfloat ? (uint32_t)((const uint16_t *)p->x)[at] << 16 : ((const uint32_t *)p->x)[at];
-        memcpy(numbers + i, &bits, 4);
-      }
-    } else if (p->is_bfloat) {
-      const uint16_t *from = (const uint16_t *)p->x + row * p->row_stride + first;
-      uint32_t bits[INT4_GROUP] = {0};
-      for (int64_t i = 0; i < count; i++) bits[i] = (uint32_t)from[i] << 16;
-      memcpy(numbers, bits, sizeof numbers);
-    } else {
-      memcpy(numbers, (const float *)p->x + row * p->row_stride + first, count * sizeof(float));
-    }
+    integer_load_row(p, row, first, count, numbers);
     round_group(numbers, to + first, scales + group);
   }
 }
 
-/* `width` is that of a block, and a constant, so that all outputs are computed in vectors. */
-static inline __attribute__((always_inline)) void finish_row(const struct integer_product *p, int64_t block, int64_t row,
-                                                             const float *totals, const int width) {
-  const int64_t first = block * width, left = p->outputs - first, count = left < width ? left : width;
-  const float *scales = p->scales + first, *bias = p->bias ? p->bias + first : NULL;
-#define COPY(to, from) /* a whole block in vectors */ \
-  if (count == width)                                  \
-    memcpy(to, from, width * sizeof *(from));          \
-  else                                                 \
-    memcpy(to, from, count * sizeof *(from));
-  float values[MAX_WIDTH] __attribute__((aligned(64)));
-  if (p->group)
-    for (int i = 0; i < width; i++) values[i] = bias ? totals[i] + bias[i] : totals[i];
-  else if (bias)
-    for (int i = 0; i < width; i++) values[i] = fmaf(totals[i], scales[i], bias[i]);
-  else
-    for (int i = 0; i < width; i++) values[i] = totals[i] * scales[i];
-  if (!p->is_bfloat) {
-    COPY((float *)p->out + row * p->outputs + first, values);
-    return;
-  }
-  uint32_t bits[MAX_WIDTH] __attribute__((aligned(64)));
-  uint16_t rounded[MAX_WIDTH] __attribute__((aligned(64)));
-  memcpy(bits, values, width * sizeof(float));
-  for (int i = 0; i < width; i++)
-    rounded[i] = (uint16_t)((bits[i] & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : (bits[i] + 0x7fff + (bits[i] >> 16 & 1)) >> 16);
-  COPY((uint16_t *)p->out + row * p->outputs + first, rounded);
-#undef COPY
-}
-
-#define IN(target) target static inline __attribute__((always_inline))
+#define IN(target) target ALWAYS_INLINE
 /* Rows whose sums are kept at once, and how long before its use a weight is fetched. */
 enum { ROWS = 4, FETCHED_BYTES = 1 << 12 };
 /* What stands before the numbers of 32 inputs, and whether each 32 have a scale of 32 bits. */

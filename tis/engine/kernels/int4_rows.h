@@ -113,7 +113,7 @@ TARGET static void NAME(block)(const struct integer_product *p, int64_t block) {
       default: MULTIPLY(4)
     }
 #undef MULTIPLY
-    for (int64_t r = 0; r < rows; r++) finish_row(p, block, row + r, totals + r * NAME(WIDTH), NAME(WIDTH));
+    for (int64_t r = 0; r < rows; r++) integer_finish_row(p, block, row + r, totals + r * NAME(WIDTH), NAME(WIDTH));
   }
 }
 

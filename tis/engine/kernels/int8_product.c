@@ -298,6 +298,8 @@ int64_t int8_row_bytes(const struct integer_product *p) {
   return (p->level != INT8_AVX2 && p->bits == 8 ? 1 : 2) * int8_plane_bytes(p);
 }
 
+int64_t int8_block_bytes(const struct integer_product *p) { return int8_groups(p) * GROUP * integer_width(p->level); }
+
 void int8_multiply_block(const struct integer_product *p, int64_t block) {
 #ifdef __x86_64__
   (p->level == INT8_AVX2 ? block_avx2 : block_vnni)(p, block);

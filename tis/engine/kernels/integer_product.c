@@ -4,7 +4,24 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static int is_int4(int64_t level) { return level >= INT4_PLAIN; }
+/* Rows of a part, where rows are divided: fewer would read the weights too often. */
+enum { MIN_ROWS_OF_PART = 48 };
+
+/* One kind of weights. */
+struct kind {
+  void (*round_row)(const struct integer_product *, int64_t row);
+  int64_t (*row_bytes)(const struct integer_product *);
+  int64_t (*block_bytes)(const struct integer_product *);
+  void (*multiply_block)(const struct integer_product *, int64_t block);
+};
+
+static const struct kind *kind_of(int64_t level) {
+  static const struct kind int8 = {int8_round_row, int8_row_bytes, int8_block_bytes, int8_multiply_block};
+  static const struct kind int4 = {int4_round_row, int4_row_bytes, int4_block_bytes, int4_multiply_block};
+  static const struct kind int8_spans = {int8_spans_round_row, int8_spans_row_bytes, int8_spans_block_bytes,
+                                         int8_spans_multiply_block};
+  return level >= INT8_SPANS_AVX2 ? &int8_spans : level >= INT4_PLAIN ? &int4 : &int8;
+}
 
 /* How weights of so many bits are multiplied here. NONE: this CPU has no way. */
 EXPORT int64_t tis_integer_level(int64_t bits) {
@@ -26,33 +43,37 @@ EXPORT int64_t tis_integer_level(int64_t bits) {
 #endif
 }
 
-void integer_round_row(const struct integer_product *p, int64_t row) {
-  (is_int4(p->level) ? int4_round_row : int8_round_row)(p, row);
-}
+void integer_round_row(const struct integer_product *p, int64_t row) { kind_of(p->level)->round_row(p, row); }
 
 int64_t integer_width(int64_t level) {
-  return level == INT8_VNNI || level == INT8_AMX || level == INT4_VNNI ? 64 : 16;
+  return level == INT8_VNNI || level == INT8_AMX || level == INT4_VNNI || level == INT8_SPANS_VNNI ||
+                 level == INT6_VNNI
+             ? 64
+             : 16;
 }
 
-int64_t integer_row_bytes(const struct integer_product *p) {
-  return (is_int4(p->level) ? int4_row_bytes : int8_row_bytes)(p);
-}
+int64_t integer_row_bytes(const struct integer_product *p) { return kind_of(p->level)->row_bytes(p); }
 
-int64_t integer_block_bytes(const struct integer_product *p) {
-  if (is_int4(p->level)) return int4_block_bytes(p);
-  return int8_groups(p) * GROUP * integer_width(p->level);
-}
+int64_t integer_block_bytes(const struct integer_product *p) { return kind_of(p->level)->block_bytes(p); }
 
-void integer_multiply_block(const struct integer_product *p, int64_t block) {
-  (is_int4(p->level) ? int4_multiply_block : int8_multiply_block)(p, block);
-}
+void integer_multiply_block(const struct integer_product *p, int64_t block) { kind_of(p->level)->multiply_block(p, block); }
 
 void integer_multiply_parts(const struct integer_product *p, int64_t *next) {
   const int64_t width = integer_width(p->level), blocks = (p->outputs + width - 1) / width;
+  /* Rows are divided, too, where there are few blocks for many threads. */
+  const int64_t most = p->rows / MIN_ROWS_OF_PART, wanted = (4 * p->threads + blocks - 1) / blocks;
+  const int64_t splits = p->threads == 1 || most < 1 ? 1 : wanted < most ? wanted : most;
+  const int64_t row_bytes = integer_row_bytes(p), out_bytes = p->outputs * (p->is_bfloat ? 2 : 4);
+  struct integer_product part = *p;
   for (;;) {
-    const int64_t block = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
-    if (block >= blocks) return;
-    integer_multiply_block(p, block);
+    const int64_t unit = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED), split = unit % splits;
+    if (unit >= blocks * splits) return;
+    const int64_t begin = p->rows * split / splits;
+    part.rows = p->rows * (split + 1) / splits - begin;
+    part.integers = p->integers + begin * row_bytes;
+    part.row_scales = p->row_scales + begin;
+    part.out = (char *)p->out + begin * out_bytes;
+    integer_multiply_block(&part, unit / splits);
   }
 }
 

@@ -5,23 +5,35 @@
 #include <stdint.h>
 
 /* Of the weights, and with which instructions they are multiplied. */
-enum { NONE = 0, INT8_AVX2 = 1, INT8_VNNI = 2, INT8_AMX = 3, INT4_PLAIN = 4, INT4_AVX2 = 5, INT4_VNNI = 6 };
+enum {
+  NONE = 0,
+  INT8_AVX2 = 1,
+  INT8_VNNI = 2,
+  INT8_AMX = 3,
+  INT4_PLAIN = 4,
+  INT4_AVX2 = 5,
+  INT4_VNNI = 6,
+  INT8_SPANS_AVX2 = 7, /* see int8_spans.c */
+  INT8_SPANS_VNNI = 8,
+  INT6_AVX2 = 9,
+  INT6_VNNI = 10
+};
 /* Of 8-bit weights so many inputs are multiplied at once; below so many rows of a step, rows are rounded to 16 bits. */
 enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };
 
 struct integer_product {
   const void *x; /* [rows, inputs] */
-  const void *weights; /* 8 bits: [block of outputs][group of 4 inputs][output][input]; 4 bits: see int4_product.c */
-  const float *scales; /* [outputs], as `sums` and `bias`, padded to whole blocks; with `group`: see int4_product.c */
-  const int32_t *sums; /* of the integers of an output; only of 8 bits */
+  const void *weights; /* 8 bits: [block of outputs][group of 4 inputs][output][input]; else see where they are multiplied */
+  const float *scales; /* [outputs], as `sums` and `bias`, padded to whole blocks; with `group` [block][group][output] */
+  const int32_t *sums; /* of the integers of an output; only of 8 bits without `group` */
   const float *bias;   /* or NULL */
   void *out;           /* [rows, outputs] */
-  uint8_t *integers;   /* scratch: 2 * (inputs + 127) bytes for each row, aligned to 64 */
+  uint8_t *integers;   /* scratch: `integers_of_row` of integer_product.py for each row, aligned to 64 */
   float *row_scales;   /* scratch: one for each row */
   int64_t rows, row_stride, inputs, outputs, is_bfloat, bits, threads, level; /* `bits` of rows with 8-bit weights */
-  /* Of 4-bit weights with scales of 32 bits: inputs with a scale, a multiple of 32. 0: the scales have 8 bits. */
+  /* Of weights that keep the scales of a file: inputs with a scale, a multiple of 32. 0: they do not. */
   int64_t group;
-  const int32_t *order; /* [inputs]: where the input of each weight lies in a row; or NULL: there. Only of 4 bits */
+  const int32_t *order; /* [inputs]: where the input of each weight lies in a row; or NULL: there. Only with `group` */
 };
 
 void integer_round_row(const struct integer_product *p, int64_t row);
@@ -29,12 +41,13 @@ int64_t integer_width(int64_t level); /* outputs of a block */
 int64_t integer_row_bytes(const struct integer_product *p);
 int64_t integer_block_bytes(const struct integer_product *p);
 void integer_multiply_block(const struct integer_product *p, int64_t block);
-/* `next` counts the blocks that threads have taken. */
+/* `next` counts the parts that threads have taken: blocks, or some rows of a block. */
 void integer_multiply_parts(const struct integer_product *p, int64_t *next);
 
 /* One kind of weights. */
 void int8_round_row(const struct integer_product *p, int64_t row);
 int64_t int8_row_bytes(const struct integer_product *p);
+int64_t int8_block_bytes(const struct integer_product *p);
 void int8_multiply_block(const struct integer_product *p, int64_t block);
 int64_t int8_groups(const struct integer_product *p); /* of 4 inputs: those of a row and of a block, with padding */
 int64_t int8_plane_bytes(const struct integer_product *p); /* from one plane of bytes of a row to the next */
@@ -45,5 +58,9 @@ void int4_round_row(const struct integer_product *p, int64_t row);
 int64_t int4_row_bytes(const struct integer_product *p);
 int64_t int4_block_bytes(const struct integer_product *p);
 void int4_multiply_block(const struct integer_product *p, int64_t block);
+void int8_spans_round_row(const struct integer_product *p, int64_t row);
+int64_t int8_spans_row_bytes(const struct integer_product *p);
+int64_t int8_spans_block_bytes(const struct integer_product *p);
+void int8_spans_multiply_block(const struct integer_product *p, int64_t block);
 
 #endif

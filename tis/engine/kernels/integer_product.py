@@ -10,11 +10,16 @@ import torch
 from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import TYPES, NativeKernels
 
-WeightBits = Literal[4, 8]
+WeightBits = Literal[4, 8]  # of all weights
+SpanBits = Literal[6, 8]
 
 # How weights are multiplied, as in integer_product.h, and the outputs of a block of them.
 _INT8_AVX2, _INT8_VNNI, _INT8_AMX, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI = range(1, 7)
-_WIDTHS = {_INT8_AVX2: 16, _INT8_VNNI: 64, _INT8_AMX: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64}
+_SPANS_AVX2, _SPANS_VNNI, _INT6_AVX2, _INT6_VNNI = range(7, 11)
+_WIDTHS = {
+    **{_INT8_AVX2: 16, _INT8_VNNI: 64, _INT8_AMX: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64},
+    **{_SPANS_AVX2: 16, _SPANS_VNNI: 64, _INT6_AVX2: 16, _INT6_VNNI: 64},
+}
 _FOUR = 4  # inputs that are multiplied at once
 _TILE = 64  # by tiles of AMX
 _GROUP = 32  # inputs with a scale and an offset of their own, of 4 bits
@@ -39,7 +44,7 @@ class IntegerProduct:
         self.blocks: Any = None
         self.scales = torch.zeros(self._num_blocks * self._width)
         self.sums: Any = None
-        self.group, self.order = 0, None  # of `GroupedProduct`
+        self.group, self.order = 0, None  # of weights that keep the scales of a file
         self.bias = torch.zeros(self._num_blocks * self._width) if bias is not None else None
         if self.bias is not None:
             self.bias[: self.outputs] = bias
@@ -165,14 +170,22 @@ def _rounded(weight: Any) -> tuple[Any, Any]:
 
 
 def integers_of_row(inputs: int) -> int:
-    """Bytes of a row whose numbers are rounded."""
-    return 2 * (inputs + 2 * _TILE - 1)
+    """Bytes of a row whose numbers are rounded, and of what is said of each 32 of them."""
+    return 2 * (inputs + 2 * _TILE - 1) + 8 * -(-inputs // _GROUP)
 
 
 def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int) -> bool:
     if kernels is None or not level_of(kernels, bits):
         return False
     return all(0 < number <= _MAX_INPUTS[bits] for number in inputs)
+
+
+def level_of_spans(kernels: NativeKernels, bits: SpanBits) -> int:
+    """Of `Int8SpanProduct` and `Int6Product`. Tiles would have to be emptied behind each span: 0126."""
+    is_avx2 = level_of(kernels, 8) == _INT8_AVX2
+    if bits == 6:
+        return _INT6_AVX2 if is_avx2 else _INT6_VNNI
+    return _SPANS_AVX2 if is_avx2 else _SPANS_VNNI
 
 
 def level_of(kernels: NativeKernels, bits: WeightBits) -> int:

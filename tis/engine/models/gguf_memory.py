@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from tis.engine.kernels.gguf_types import BF16, FLOAT_TYPES, FOUR_BIT_TYPES
+from tis.engine.kernels.gguf_types import BF16, FLOAT_TYPES, FOUR_BIT_TYPES, Q8_0
 from tis.engine.models.gguf_file import GgufTensor
 
 _EMBEDDING, _HEAD = "token_embd.weight", "output.weight"
@@ -32,6 +32,8 @@ class GgufMemory:
         return total
 
     def _bytes_of(self, tensor: GgufTensor) -> int:
+        if tensor.name == _EMBEDDING and _HEAD in self.tensors and tensor.kind == Q8_0 and self._has_integers(tensor):
+            return tensor.num_bytes  # as it is in the file
         stays_plain = tensor.name == _EMBEDDING and not self._has_integers(tensor)
         return prod(tensor.shape) * self.bytes_of_plain if stays_plain else self._bytes_of_matrix(tensor)
 
@@ -49,17 +51,25 @@ class GgufMemory:
                 return 2 * number
             if tensor.kind in FLOAT_TYPES or not _has_kernel(tensor):
                 return number * self.bytes_of_plain
-        if tensor.name in (_EMBEDDING, _HEAD):
+        kinds = {one.kind for one in self._merged_with(tensor)}
+        is_outside = tensor.name in (_EMBEDDING, _HEAD)
+        if kinds == {Q8_0} and (is_outside or self.rounded_to != "int4"):
+            return number + number // 32 * 5  # with a zero and a scale for each 32
+        if is_outside and self.rounded_to == "int4" and tensor.kind in FLOAT_TYPES and self._is_head(tensor):
+            return number * 3 // 4 + number // 128 * 5  # with a zero and a scale for each 128
+        if is_outside:
             return number + 8 * tensor.shape[0]  # with scales
-        return number * 9 // 16 if self._has_four_bits(tensor) else number
+        has_four_bits = self.rounded_to == "int4" if self.rounded_to else kinds <= FOUR_BIT_TYPES
+        return number * 9 // 16 if has_four_bits else number
 
-    def _has_four_bits(self, tensor: GgufTensor) -> bool:
-        if self.rounded_to:
-            return self.rounded_to == "int4"
+    def _is_head(self, tensor: GgufTensor) -> bool:
+        return tensor.name == _HEAD or _HEAD not in self.tensors
+
+    def _merged_with(self, tensor: GgufTensor) -> list[GgufTensor]:
+        """It, and those that become one matrix with it."""
         layer, _, part = tensor.name.removesuffix(".weight").rpartition(".")
         together = next((parts for parts in _MERGED if part in parts), (part,))
-        merged = [self.tensors.get(f"{layer}.{one}.weight", tensor) for one in together]
-        return all(one.kind in FOUR_BIT_TYPES for one in merged)
+        return [self.tensors.get(f"{layer}.{one}.weight", tensor) for one in together]
 
 
 def _has_kernel(tensor: GgufTensor) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from tis.engine.errors import LoadFailed
-from tis.engine.kernels.grouped_rows import SMALLEST_GROUP
+from tis.engine.kernels.grouped_rows import SMALLEST_GROUP, span_of
 from tis.engine.kernels.integer_product import takes_integers
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.load_progress import StoredTensor
@@ -185,10 +185,8 @@ def _kind_of(layer: Described, dtype: Any, *, stays: bool) -> str:
     kind = f"of {layer.bits} bits with scales of {groups}"
     if not stays:
         return f"{kind} become {plain}, one at a time: packed weights are for a CPU with the native kernels"
-    if layer.bits == 4 and _keeps_scales(layer):
+    if _keeps_scales(layer):
         return f"{kind} stay as they are"
-    if layer.bits == 8 and layer.group == layer.inputs:
-        return f"{kind} stay as they are where their zero is 0"
     return f"{kind} are rounded to 8 bits with a scale for each output"
 
 
@@ -196,12 +194,16 @@ def _bytes_of(layer: Described, bytes_of_plain: int, *, stays: bool) -> int:
     number = layer.outputs * layer.inputs
     if layer.is_float or not stays:
         return number * bytes_of_plain
-    if layer.bits == 8 or not _keeps_scales(layer):
+    if not _keeps_scales(layer) or layer.bits == 8 and layer.group == layer.inputs and not layer.has_zeros:
         return number
+    if layer.bits == 8:
+        spans = layer.outputs * -(-layer.inputs // span_of(layer.inputs, layer.group))
+        return number + 5 * spans  # zeros and scales
     return number // 2 + number // 32 + 4 * -(-number // layer.group)  # zeros of each 32, and scales
 
 
 def _keeps_scales(layer: Described) -> bool:
+    """Of each group, which is some inputs of one output or of several."""
     return layer.group % SMALLEST_GROUP == 0 or layer.group == layer.inputs
 
 

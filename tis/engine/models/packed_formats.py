@@ -64,6 +64,7 @@ class Gptq:
     bits: int
     group_size: int
     zeros_are_less_one: bool  # but for `gptq_v2`
+    is_symmetric: bool = True
     name: str = "GPTQ"
     marks: Sequence[str] = ("qweight",)
     parts: Sequence[str] = ("qweight", "qzeros", "scales", "g_idx")
@@ -77,7 +78,8 @@ class Gptq:
         for bits in dict.fromkeys((self.bits, 4, 8)):  # single layers may have more
             inputs = words * 32 // bits if ordered is None else ordered
             if words == num_words(inputs, bits) and zeros == (groups, num_words(outputs, bits)) and scaled == outputs:
-                return Described(outputs, inputs, bits, _group(inputs, groups, self.group_size))
+                group = _group(inputs, groups, self.group_size)
+                return Described(outputs, inputs, bits, group, has_zeros=not self.is_symmetric)
         raise _misfit(saved)
 
     def rows(self, tensors: Mapping[str, Any], layer: Described) -> GroupedRows:
@@ -147,7 +149,7 @@ class CompressedTensors:
             packed = zeros.dtype == "I32" and zeros.shape == (num_words(outputs, bits), groups)
             if layer.rows_of_scale > 1 or not packed and (zeros.shape, zeros.dtype) != ((outputs, groups), "I8"):
                 raise _misfit(saved)
-        return layer
+        return replace(layer, has_zeros=zeros is not None)
 
     def rows(self, tensors: Mapping[str, Any], layer: Described) -> GroupedRows:
         scales, zeros = scales_of_rows(finite_scales(tensors["weight_scale"]), layer), tensors.get("weight_zero_point")
@@ -209,7 +211,7 @@ def _bytes_of(saved: Mapping[str, TensorHeader], scales: str, block: tuple[int, 
         groups = -(-inputs // layer.group)
         if layer.is_float or layer.rows_of_scale > 1 or zeros.shape != (outputs, groups) or zeros.dtype != "I8":
             raise _misfit(saved)
-    return layer
+    return replace(layer, has_zeros=zeros is not None)
 
 
 def _with_scales(

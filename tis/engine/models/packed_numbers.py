@@ -25,6 +25,7 @@ class Described:
     group: int  # inputs that share a scale
     rows_of_scale: int = 1  # outputs that do
     is_float: bool = False
+    has_zeros: bool = False  # that are not the middle of all numbers
 
 
 def integer_rows(words: Any, scales: Any, zeros: Any, g_idx: Any | None, layer: Described) -> GroupedRows:

@@ -95,7 +95,8 @@ def _gptq(saved: Mapping[str, Any]) -> "Gptq":
     bits = _whole(saved, "bits", 0)
     if bits not in (4, 8):
         raise _unread("GPTQ", f"{bits} bits")
-    return Gptq(bits, _whole(saved, "group_size", 128), zeros_are_less_one=layout == "gptq")
+    is_symmetric = saved.get("sym") is not False
+    return Gptq(bits, _whole(saved, "group_size", 128), zeros_are_less_one=layout == "gptq", is_symmetric=is_symmetric)
 
 
 def _awq(saved: Mapping[str, Any]) -> "Awq":

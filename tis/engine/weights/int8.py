@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch.nn.functional import linear as multiply
 
-from tis.engine.kernels.integer_product import Int8Product, floats_of, scales_of, takes_integers
+from tis.engine.kernels.grouped_product import product_of
+from tis.engine.kernels.integer_product import floats_of, scales_of, takes_integers
 from tis.engine.kernels.native import NativeKernels
 
 # From this number, all of which belong to prompts as a rule, rows have 8 bits instead of 16.
@@ -28,7 +29,7 @@ class Int8Linear(torch.nn.Module):  # type: ignore[misc]
         bias = None if linear.bias is None else linear.bias.detach()
         self.product = None
         if kernels is not None and takes_integers(kernels, 8, self.in_features):
-            self.product = Int8Product(weight, bias, kernels)
+            self.product = product_of(weight, bias, kernels, 8)
         else:
             self._round(weight, bias)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.integer_product import WeightBits, takes_integers
+from tis.engine.kernels.int8_spans import SpanProduct
+from tis.engine.kernels.integer_product import Int8Product, WeightBits, takes_integers
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
@@ -111,12 +112,18 @@ def _pack_integers(
     has_4_bits: Callable[[Any], bool] = lambda linear: True,
     with_embedding: bool = True,
 ) -> int:
-    """The head and the embedding have 8 bits, and so have routers, where an error chooses other experts."""
+    """The head has 6 bits, or 8 where a file has less than 16 for it. The embedding has 8, if it is not the head.
+
+    So have routers, where an error chooses other experts.
+    """
     head, embedding = getattr(model, "lm_head", None), model.get_input_embeddings()
     is_tied = head is not None and getattr(head, "weight", None) is getattr(embedding, "weight", None)
     head = id(head)  # it is not kept until all are rounded
 
     def rounded(linear: Any) -> Any:
+        is_plain_head = id(linear) == head and not isinstance(linear.weight, BlockTensor)
+        if is_plain_head and takes_integers(kernels, 8, linear.in_features):
+            return Int4Linear(linear, kernels, has_6_bits=True)
         is_router = linear.out_features * _MIN_INPUTS_PER_OUTPUT_OF_ROUTERS <= linear.in_features
         may_have_4 = not (id(linear) == head or is_router) or getattr(linear.weight, "keeps_scales", False)
         has_8 = not may_have_4 or not has_4_bits(linear)
@@ -125,7 +132,8 @@ def _pack_integers(
     number = _replace(places, rounded)
     if with_embedding and type(embedding) is torch.nn.Embedding and embedding.max_norm is None:
         new_head = getattr(model, "lm_head", None)
-        product = new_head.product if is_tied and isinstance(new_head, Int8Linear) else None
+        product = getattr(new_head, "product", None)
+        product = product if is_tied and isinstance(product, Int8Product | SpanProduct) else None
         model.set_input_embeddings(Int8Embedding(embedding, product))
     return number
 
