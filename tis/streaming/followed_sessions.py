@@ -104,6 +104,13 @@ class FollowedSessions:
         if tasks:
             await asyncio.wait(tasks, timeout=_ENDING_SECONDS)
 
+    def leave(self, key: SessionKey) -> None:
+        """The store has lost it, and it is begun anew: what memory has of it is of a making that nobody goes on with."""
+        if session := self._sessions.known(key):
+            session.recording.fail_readers(StoreUnavailable("This answer is begun anew. Resume it.", retry_after=1))
+            self._stop_following(key)
+            self._sessions.release(session)
+
     # What the store tells.
 
     def on_taken(self, session: SessionRecord, *, is_cancelled: bool) -> None:

@@ -160,6 +160,8 @@ def _server(folder: Path, number: int, catalogue: Path, redis_port: int, databas
         REDIS_URL=f"redis://127.0.0.1:{redis_port}/0",
         SESSION_LEASE_SECONDS=str(LEASE_SECONDS),
         DATABASE_URL=f"postgresql://postgres@127.0.0.1:{database_port}/market",
+        RESPONSES_URL=f"postgresql://postgres@127.0.0.1:{database_port}/market",
+        RESPONSES_TIMEOUT_SECONDS="2",
         JWT_SECRET_KEY=SECRET,
         SESSIONS_TTL_SECONDS="3600",
         MAX_SESSIONS="4096",

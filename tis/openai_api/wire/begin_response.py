@@ -159,6 +159,11 @@ class ResponseBeginning:
         """Whether what is read for it, or made of it, takes long to convert."""
         return self._is_large or bool(self._attached)
 
+    @property
+    def calls_servers(self) -> bool:
+        """Tools of MCP servers, which may do something each time."""
+        return bool(self._mcp and self._mcp.servers)
+
     async def compact(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> dict[str, Any]:
         """The messages that are not the assistant's, and the item that stands for all else."""
         said: list[Item] = []
