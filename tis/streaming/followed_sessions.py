@@ -105,7 +105,7 @@ class FollowedSessions:
             await asyncio.wait(tasks, timeout=_ENDING_SECONDS)
 
     def leave(self, key: SessionKey) -> None:
-        """The store has lost it, and it is begun anew: what memory has of it is of a making that nobody goes on with."""
+        """The store has lost it, and it is begun anew: memory has what nobody goes on with."""
         if session := self._sessions.known(key):
             session.recording.fail_readers(StoreUnavailable("This answer is begun anew. Resume it.", retry_after=1))
             self._stop_following(key)

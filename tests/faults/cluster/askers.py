@@ -11,8 +11,7 @@ from typing import Any
 import httpx2
 import psycopg
 
-from tests.faults.cluster.chaos_proxy import ChaosProxy
-from tests.faults.cluster.machines import ChaosCluster
+from tests.faults.cluster.machines import Front
 from tests.faults.cluster.wanderers import tale
 
 _TRY_SECONDS = 40.0
@@ -42,7 +41,7 @@ class Talk:
 
 
 class ClusterAskers:
-    def __init__(self, fronts: Sequence[ChaosProxy], chance: Random, text_length: int) -> None:
+    def __init__(self, fronts: Sequence[Front], chance: Random, text_length: int, model: str) -> None:
         self.told: dict[str, str] = {}  # by the id of a response that was acknowledged: its text
         self.finished: dict[str, Json] = {}  # whose end was seen
         self.num_by_kind: Counter[str] = Counter()
@@ -52,7 +51,7 @@ class ClusterAskers:
         self.notes: list[str] = []
         self.is_open = True
         self._talks: list[Talk] = []
-        self._fronts, self._chance, self._text_length = fronts, chance, text_length
+        self._fronts, self._chance, self._text_length, self._model = fronts, chance, text_length, model
         self._num_asked = 0
 
     async def ask(self) -> None:
@@ -74,15 +73,15 @@ class ClusterAskers:
                     await self._in_talk(http, talk, text)
                 await asyncio.sleep(self._chance.uniform(0, _PAUSE_SECONDS))
 
-    async def faults(self, cluster: ChaosCluster) -> Counter[str]:
-        """Reads everything again at each server, and counts the rows of PostgreSQL."""
+    async def faults(self, database_url: str) -> Counter[str]:
+        """Reads everything again at each server, and counts the rows of the database."""
         counted: Counter[str] = Counter(refused=len(self.refusals))
         async with httpx2.AsyncClient(timeout=_TRY_SECONDS) as http:
             for front in self._fronts:
                 reading = [self._check(http, front, one, text, counted) for one, text in self.told.items()]
                 listing = [self._check_talk(http, front, talk, counted) for talk in self._talks]
                 await _some_at_once([*reading, *listing])
-        with psycopg.connect(cluster.postgres.url("market")) as connection:
+        with psycopg.connect(database_url) as connection:
             rows = Counter(
                 row[0]
                 for row in connection.execute(
@@ -101,16 +100,16 @@ class ClusterAskers:
         return self._talks[-1]
 
     async def _whole(self, http: httpx2.AsyncClient, text: str) -> None:
-        if answer := await self._post(http, _RESPONSES, {"model": "far", "input": text}):
+        if answer := await self._post(http, _RESPONSES, {"model": self._model, "input": text}):
             self._note_end("whole", answer, text)
 
     async def _begin(self, http: httpx2.AsyncClient, text: str) -> None:
-        if answer := await self._post(http, _RESPONSES, {"model": "far", "input": text, "background": True}):
+        if answer := await self._post(http, _RESPONSES, {"model": self._model, "input": text, "background": True}):
             self.told[answer["id"]] = text
             self.num_by_kind["background"] += 1
 
     async def _in_talk(self, http: httpx2.AsyncClient, talk: Talk, text: str) -> None:
-        answer = await self._post(http, _RESPONSES, {"model": "far", "input": text, "conversation": talk.id})
+        answer = await self._post(http, _RESPONSES, {"model": self._model, "input": text, "conversation": talk.id})
         if answer and answer["store"]:
             talk.sure.append(text)
             self._note_end("in a conversation", answer, text)
@@ -123,7 +122,9 @@ class ClusterAskers:
         for visit in range(_MAX_VISITS):
             url = self._chance.choice(self._fronts).url
             if not events:
-                asked = http.stream("POST", f"{url}{_RESPONSES}", json={"model": "far", "input": text, "stream": True})
+                asked = http.stream(
+                    "POST", f"{url}{_RESPONSES}", json={"model": self._model, "input": text, "stream": True}
+                )
             else:
                 path = f"{_RESPONSES}/{events[0]['response']['id']}?stream=true"
                 asked = http.stream("GET", f"{url}{path}&starting_after={events[-1]['sequence_number']}")
@@ -183,7 +184,7 @@ class ClusterAskers:
         return None
 
     async def _check(
-        self, http: httpx2.AsyncClient, front: ChaosProxy, response_id: str, text: str, counted: Counter[str]
+        self, http: httpx2.AsyncClient, front: Front, response_id: str, text: str, counted: Counter[str]
     ) -> None:
         found = await _read_again(http, f"{front.url}{_RESPONSES}/{response_id}", _is_over)
         if found is None:
@@ -196,7 +197,7 @@ class ClusterAskers:
             counted["mixed"] += 1
             self.notes.append(f"{response_id}: {text_of(found)!r} instead of {text!r}")
 
-    async def _check_talk(self, http: httpx2.AsyncClient, front: ChaosProxy, talk: Talk, counted: Counter[str]) -> None:
+    async def _check_talk(self, http: httpx2.AsyncClient, front: Front, talk: Talk, counted: Counter[str]) -> None:
         texts: list[str] = []
         path, after = f"{front.url}{_CONVERSATIONS}/{talk.id}/items?order=asc&limit=100", ""
         while True:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Protocol
 
 from tests.databases import place_of_servers
 from tests.faults.cluster.chaos_proxy import ChaosProxy, proxied
@@ -24,6 +25,13 @@ SECRET = "a secret that both servers sign with, long enough"
 # A connection that says nothing is given up soon, so that a black hole is found within the time of a test.
 _UPSTREAM_SECONDS = {"connect": 2, "first_token": 4, "next_token": 2, "answer": 120, "probe": 0.5}
 _MAX_STREAMS = 512
+
+
+class Front(Protocol):
+    """Where clients reach a server."""
+
+    @property
+    def url(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,8 @@ class ClusterProof:
             f"histories: {len(self.histories)}, {len(self.not_linear)} not linear; operations told {dict(told)}",
             f"reservations: {self.num_reservations}, faults {dict(self.market_faults) or 0};"
             f" answers by status {dict(sorted(self.market_statuses.items()))}",
-            f"responses: {dict(self.responses)}, {self.num_not_stored} not stored, faults {dict(self.response_faults) or 0};"
-            f" answers by status {dict(sorted(self.response_statuses.items()))}",
+            f"responses: {dict(self.responses)}, {self.num_not_stored} not stored,"
+            f" faults {dict(self.response_faults) or 0}; answers by status {dict(sorted(self.response_statuses.items()))}",
             f"blows: {len(self.blows)}",
             *(f"  {blow.at:6.1f} s  {blow.name} ({blow.seconds} s)" for blow in self.blows),
             *self.notes[:_MAX_NOTES],
@@ -127,7 +127,7 @@ async def _work_and_strike(cluster: ChaosCluster, plan: ProofPlan, say: Callable
     wanderers: list[Wanderer] = []
     buyers = ClusterBuyers(cluster.fronts, Random(f"buyers {seed}"))
     await asyncio.to_thread(buyers.open, cluster.servers[0].url)
-    askers = ClusterAskers(cluster.fronts, Random(f"askers {seed}"), plan.text_length // 2)
+    askers = ClusterAskers(cluster.fronts, Random(f"askers {seed}"), plan.text_length // 2, "far")
 
     async def wander(number: int) -> None:
         wanderers.append(Wanderer(number, cluster.fronts, calm, Random(f"{seed} {number}"), plan.text_length))
@@ -159,8 +159,8 @@ async def _work_and_strike(cluster: ChaosCluster, plan: ProofPlan, say: Callable
     cluster.slow_everything(0, 0)
     again = [client for front in cluster.fronts for client in await read_again(wanderers, front)]
     proof.violations, proof.notes = violations_of(wanderers, again)
-    proof.response_faults = await askers.faults(cluster)
-    proof.market_faults = await asyncio.to_thread(buyers.faults, cluster)
+    proof.response_faults = await askers.faults(cluster.database_url)
+    proof.market_faults = await asyncio.to_thread(buyers.faults, cluster.database_url)
     proof.seconds = time.monotonic() - began
     proof.num_sessions, proof.num_events = len(wanderers), blocks_seen(wanderers)
     proof.num_visits = sum(len(one.client.history) for one in wanderers)
