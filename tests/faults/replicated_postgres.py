@@ -13,6 +13,8 @@ import psycopg
 from tests.databases import place_of_servers
 from tests.marketplace.postgres import Postgres, as_somebody, required_postgres
 
+_MAX_LOOKS = 1000
+
 
 @dataclass(frozen=True)
 class ReplicatedPostgres:
@@ -29,8 +31,11 @@ class ReplicatedPostgres:
         with psycopg.connect(self.primary.url(), autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             connection.execute("SELECT pg_reload_conf()")
-            while not connection.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'").fetchone():
+            for _ in range(_MAX_LOOKS):
+                if connection.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'").fetchone():
+                    return
                 connection.execute("SELECT pg_sleep(0.02)")
+        raise AssertionError(f"the standby does not follow:\n{(self.standby.folder / 'log').read_text()[-2000:]}")
 
 
 @contextmanager

@@ -86,7 +86,8 @@ class ClusterProof:
             f"reservations: {self.num_reservations}, faults {dict(self.market_faults) or 0};"
             f" answers by status {dict(sorted(self.market_statuses.items()))}",
             f"responses: {dict(self.responses)}, {self.num_not_stored} not stored,"
-            f" faults {dict(self.response_faults) or 0}; answers by status {dict(sorted(self.response_statuses.items()))}",
+            f" faults {dict(self.response_faults) or 0};"
+            f" answers by status {dict(sorted(self.response_statuses.items()))}",
             f"blows: {len(self.blows)}",
             *(f"  {blow.at:6.1f} s  {blow.name} ({blow.seconds} s)" for blow in self.blows),
             *self.notes[:_MAX_NOTES],
