@@ -214,6 +214,7 @@ async def until_completed(server: MortalServer, response_id: str) -> dict[str, A
         answer = await get(server.url, f"{RESPONSES}/{response_id}")
         assert answer.status_code in (200, 503), answer.text
         found.update(answer.json())
+        assert found.get("status") != "failed", answer.text
         return bool(found.get("status") == "completed")
 
     await until(is_so)
@@ -288,9 +289,9 @@ async def test_a_dump_of_the_running_database_has_what_was_acknowledged(
     await asyncio.to_thread(run, "pg_restore", *put_back)
     own = tmp_path / "restored"
     own.mkdir()
-    async with running(
-        own, RESPONSES_URL=url, DATABASE_URL=f"sqlite:///{own}/market.db", SESSION_LEASE_SECONDS="1"
-    ) as server:
+    ours = {"DATABASE_URL": f"sqlite:///{own}/market.db", "SESSION_LEASE_SECONDS": "1"}
+    same_model = a.variables["MODEL_REPO_ID"]
+    async with running(own, RESPONSES_URL=url, MODEL_REPO_ID=same_model, **ours) as server:
         assert await read(server, f"{RESPONSES}/{response['id']}") == response
         assert texts_of(await read(server, f"{CONVERSATIONS}/{conversation}/items")) == ["zero"]
         assert text_of(await until_completed(server, running_one["id"])) == LONG[:100]  # it is begun anew

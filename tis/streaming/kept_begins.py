@@ -59,7 +59,8 @@ class KeptBegins:
         if not session.is_running:
             return  # it is stored with its end
         record, turn = session.to_record(), session.latest
-        begun = replace(turn.record, request=turn.request if may_begin_again else b"", summary=turn.summary)
+        request = (turn.record.request or turn.request) if may_begin_again else b""
+        begun = replace(turn.record, request=request, summary=turn.summary)
         row = SessionRow(replace(record, turns=[begun]), begun, begun.document, begun.attachments)
         await self._store.archive.begin(row)
 

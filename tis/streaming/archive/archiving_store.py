@@ -147,7 +147,8 @@ class ArchivingStore:
             return await self.archive.find_attachments(key, names)
         found = await self.streams.read_attachments(key, names)
         if key in self._begun_anew:
-            found = {**await self.archive.find_attachments(key, names - found.keys()), **found}
+            missing = [name for name in names if name not in found]
+            found = {**await self.archive.find_attachments(key, missing), **found}
         return found
 
     async def flush(self) -> None:
@@ -217,7 +218,9 @@ class ArchivingStore:
             if away:
                 raise away
             if is_begun and not running:
-                raise StoreUnavailable("No server goes on with this response yet. Retry later.", retry_after=2)
+                raise StoreUnavailable(
+                    "This response is not here: another server makes it, or is about to. Retry later.", retry_after=2
+                )
             return running  # it ended, and the archive could not take it
         if found.record:
             self._note_archived(key, found.record.used_at)
