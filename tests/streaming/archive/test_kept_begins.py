@@ -49,13 +49,17 @@ class SecondMaking:
 
 
 async def vanish(sessions: Sessions) -> None:
-    """As a kill: what it runs ends without a word, and nobody says that it goes on."""
+    """As a kill that takes the streams with it: what it runs ends without a word, and nobody says that it goes on."""
     assert sessions._kept_begins
     await sessions._kept_begins.close()
     for recorder, turn in list(sessions._recorders.items()):
         turn.suspend()
         recorder.cancel()
         await asyncio.wait([recorder])
+    streams = archiving(sessions).streams
+    await streams.flush()
+    if isinstance(streams, RedisStore):
+        await streams._clients.commands.flushall()
 
 
 async def test_a_response_whose_process_and_stream_are_lost_is_begun_anew_elsewhere(
@@ -67,10 +71,6 @@ async def test_a_response_whose_process_and_stream_are_lost_is_begun_anew_elsewh
     begun(a, b"1", request=IN_BACKGROUND)
     await a.keep_begin(a.find("me", "letter-1", KIND), may_begin_again=True)
     await vanish(a)
-    streams = archiving(a).streams
-    await streams.flush()
-    if isinstance(streams, RedisStore):
-        await streams._clients.commands.flushall()
     await b.open()
     with pytest.raises(StoreUnavailable):  # it is not gone, and nobody has it yet
         await found(b)
