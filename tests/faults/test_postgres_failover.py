@@ -32,7 +32,7 @@ async def test_a_failover_loses_nothing_that_was_acknowledged_and_servers_go_on_
     both.primary.new_market("market")
     url = both.url("market")
     variables = {"RESPONSES_URL": url, "RESPONSES_TIMEOUT_SECONDS": "2", "DATABASE_URL": url, "JWT_SECRET_KEY": SECRET}
-    async with replicas(tmp_path, redis_server, **variables) as servers:
+    async with replicas(tmp_path, redis_server, 2, **variables) as servers:
         pids = [server.pid for server in servers]
         askers = ClusterAskers(servers, Random(1), 60, "echo")
         buyers = ClusterBuyers(servers, Random(2))
