@@ -7,6 +7,7 @@ response over in the store of streams; where that has lost it, too, one begins i
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from tis.observability.logs import log_exception
@@ -19,6 +20,7 @@ from tis.streaming.stores.store import SessionKey, SessionRecord
 
 _log = logging.getLogger("tis.store")
 _TAKEN_AT_ONCE = 20
+_CLOSE_SECONDS = 2.0
 
 
 class KeptBegins:
@@ -35,14 +37,18 @@ class KeptBegins:
         self._max_attached_bytes = max_attached_bytes
         self._running: dict[SessionKey, Session] = {}
         self._keeper: asyncio.Task[None] | None = None
+        self._is_closing = asyncio.Event()
 
     def open(self) -> None:
         self._keeper = asyncio.create_task(self._keep_leases())
 
     async def close(self) -> None:
         if self._keeper:
-            self._keeper.cancel()
-            await asyncio.wait([self._keeper])
+            self._is_closing.set()  # a transaction that is cancelled would leave its connection open
+            _, late = await asyncio.wait([self._keeper], timeout=_CLOSE_SECONDS)
+            for keeper in late:
+                keeper.cancel()
+                await asyncio.wait(late)
 
     def note_running(self, session: Session) -> None:
         self._running[session.recording.key] = session
@@ -66,18 +72,21 @@ class KeptBegins:
 
     async def _keep_leases(self) -> None:
         archive = self._store.archive
-        while True:
+        while not self._is_closing.is_set():
             try:
                 if self._running:
                     await archive.renew(list(self._running))
                 if archive.is_sure:
                     for key, seen in await archive.find_unheld(_TAKEN_AT_ONCE):
-                        await self._look_after(key, seen)
+                        if not self._is_closing.is_set():
+                            await self._look_after(key, seen)
             except StoreUnavailable:
                 pass  # it is counted, and asked again
             except Exception as fault:  # without this task nobody would go on with what is lost
                 log_exception("the responses that run could not be looked after", fault, "-")
-            await asyncio.sleep(archive.limits.lease_seconds / 3)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(archive.limits.lease_seconds / 3):
+                    await self._is_closing.wait()
 
     async def _look_after(self, key: SessionKey, seen: float) -> None:
         if key in self._running:

@@ -194,8 +194,13 @@ class ClusterAskers:
             counted["ended with an error"] += 1
             self.notes.append(f"{response_id}: {found['error']}")
         elif text_of(found) != text or found != self.finished.get(response_id, found):
+            seen = self.finished.get(response_id, found)
+            other = {name: (value, seen.get(name)) for name, value in found.items() if value != seen.get(name)}
             counted["mixed"] += 1
-            self.notes.append(f"{response_id}: {text_of(found)!r} instead of {text!r}")
+            self.notes.append(
+                f"{response_id}, background={found['background']}, is {found['status']}:"
+                f" {text_of(found)!r} instead of {text!r}; not as its client saw it: {other}"
+            )
 
     async def _check_talk(self, http: httpx2.AsyncClient, front: Front, talk: Talk, counted: Counter[str]) -> None:
         texts: list[str] = []
