@@ -211,7 +211,8 @@ class FollowedSessions:
     async def _resume(self, record: SessionRecord, is_cancelled: bool) -> None:
         key = record.key
         self._stop_following(key)
-        record.no_reader_since = None  # the holder that died knew of its own readers only
+        # The holder that died knew of its own readers only; it may be alive, and those who wait there shall be heard.
+        record.no_reader_since = self._store.now() + 2 * _HEARD_SECONDS
         session = self._sessions.known(key)
         if session and session.is_another(record):
             self._sessions.release(session)
