@@ -199,4 +199,4 @@ async def test_a_response_that_a_client_waits_for_is_whole_though_its_server_was
     finally:
         os.kill(a.pid, signal.SIGCONT)
     answer = (await asking).json()
-    assert (answer["status"], text_of(answer)) == ("completed", LONG.strip())
+    assert (answer["status"], text_of(answer)) == ("completed", LONG)
