@@ -13,7 +13,7 @@ from dataclasses import replace
 from tis.observability.logs import log_exception
 from tis.streaming.archive.archiving_store import ArchivingStore
 from tis.streaming.archive.records import SessionRow
-from tis.streaming.errors import StoreUnavailable
+from tis.streaming.errors import LaterVersion, StoreUnavailable
 from tis.streaming.followed_sessions import FollowedSessions
 from tis.streaming.session import Session
 from tis.streaming.stores.store import SessionKey, SessionRecord
@@ -91,7 +91,11 @@ class KeptBegins:
     async def _look_after(self, key: SessionKey, seen: float) -> None:
         if key in self._running:
             return
-        found = await self._find_stream(key)
+        try:
+            found = await self._find_stream(key)
+        except LaterVersion:
+            await self._store.archive.renew([key])  # it is left to a server of that version
+            return
         if found is None:
             self._followed.leave(key)
             if begun := await self._store.begin_anew(key, seen, self._max_attached_bytes):

@@ -148,9 +148,8 @@ class ResponseBeginning:
             self._parser = parser_config(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         digests = [medium.digest for medium in media_of(prompt.messages)]
         await in_thread_if(self._is_large, lambda: self._own.name_media([item for _, item in own], digests))
-        if store.durability == "memory" and not (
-            self._body.background and store.lasts
-        ):  # no other process will resume it
+        may_be_resumed = store.durability != "memory" or (self._body.background and store.lasts)
+        if not may_be_resumed:  # by another process
             attachments = {name: data for name, data in attachments.items() if name in self._own.media_names}
         self._attachments = attachments
         keep_media(self._ticket, attachments, None if mcp else prepared)
