@@ -30,7 +30,7 @@ from tests.faults.test_shared_responses import (
     until_status,
 )
 from tests.marketplace.postgres import Postgres
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, running_redis
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 Pair = list[MortalServer]
@@ -206,6 +206,55 @@ async def test_what_is_deleted_while_redis_is_away_does_not_come_back(pair: Pair
     assert await read(b, f"{RESPONSES}/{kept['id']}") == kept
 
 
+async def until_completed(server: MortalServer, response_id: str) -> dict[str, Any]:
+    """503: no server has it yet. It is never a 404."""
+    found: dict[str, Any] = {}
+
+    async def is_so() -> bool:
+        answer = await get(server.url, f"{RESPONSES}/{response_id}")
+        assert answer.status_code in (200, 503), answer.text
+        found.update(answer.json())
+        assert found.get("status") != "failed", answer.text
+        return bool(found.get("status") == "completed")
+
+    await until(is_so)
+    return found
+
+
+@pytest.mark.parametrize("num_servers", [1, 2])
+async def test_a_queued_response_is_answered_though_its_server_and_redis_lose_all_that_they_have(
+    num_servers: int, tmp_path: Path, postgres: Postgres
+) -> None:
+    """By another server, or by the same one after its start."""
+    url = postgres.new_database(f"queued_{num_servers}")
+    with running_redis() as redis:  # it keeps nothing
+        async with replicas(tmp_path, redis, num_servers, RESPONSES_URL=url) as servers:
+            conversation = (await made(servers[0], CONVERSATIONS))["id"]
+            asked = {"background": True, "conversation": conversation}
+            queued = await made(servers[0], RESPONSES, input=LONG.strip(), **asked)
+            assert queued["status"] == "queued"
+            redis.kill()
+            servers[0].kill()
+            redis.start()
+            if num_servers == 1:
+                await servers[0].start()
+            finished = await until_completed(servers[-1], queued["id"])
+            assert text_of(finished) == LONG.strip()
+            path = f"{CONVERSATIONS}/{conversation}/items?order=asc"
+            assert texts_of(await read(servers[-1], path)) == [LONG.strip()] * 2
+            assert await read(servers[-1], f"{RESPONSES}/{queued['id']}") == finished
+
+
+async def test_without_redis_a_queued_response_is_answered_after_a_kill(tmp_path: Path, postgres: Postgres) -> None:
+    shared = {"RESPONSES_URL": postgres.new_database("queued_in_memory"), "SESSION_LEASE_SECONDS": "2"}
+    model = {"MODEL_REPO_ID": "echo?tokens_per_second=80", "DATABASE_URL": f"sqlite:///{tmp_path}/market.db"}
+    async with running(tmp_path, **shared, **model) as server:
+        queued = await made(server, RESPONSES, input=LONG.strip(), background=True)
+        server.kill()
+        await server.start()
+        assert text_of(await until_completed(server, queued["id"])) == LONG.strip()
+
+
 async def test_a_database_that_hangs_is_a_503_and_holds_up_nothing_else(pair: Pair, postgres: Postgres) -> None:
     a, _ = pair
     kept = await made(a, RESPONSES, input="kept")
@@ -240,10 +289,12 @@ async def test_a_dump_of_the_running_database_has_what_was_acknowledged(
     await asyncio.to_thread(run, "pg_restore", *put_back)
     own = tmp_path / "restored"
     own.mkdir()
-    async with running(own, RESPONSES_URL=url, DATABASE_URL=f"sqlite:///{own}/market.db") as server:
+    ours = {"DATABASE_URL": f"sqlite:///{own}/market.db", "SESSION_LEASE_SECONDS": "1"}
+    same_model = a.variables["MODEL_REPO_ID"]
+    async with running(own, RESPONSES_URL=url, MODEL_REPO_ID=same_model, **ours) as server:
         assert await read(server, f"{RESPONSES}/{response['id']}") == response
         assert texts_of(await read(server, f"{CONVERSATIONS}/{conversation}/items")) == ["zero"]
-        assert (await get(server.url, f"{RESPONSES}/{running_one['id']}")).status_code == 404
+        assert text_of(await until_completed(server, running_one["id"])) == LONG[:100]  # it is begun anew
         assert await made(server, RESPONSES, input="two", previous_response_id=response["id"])
 
 

@@ -1,6 +1,8 @@
 """Responses and conversations of two servers on one Redis: each finds and changes what the other has made."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -179,3 +181,22 @@ async def test_a_response_goes_on_at_the_other_server_when_its_own_is_killed(pai
     assert LONG.strip() in text_of(finished)
     await a.start()
     assert await read(a, path) == finished
+
+
+async def test_a_response_that_a_client_waits_for_is_whole_though_its_server_was_paused_beyond_its_lease(
+    pair: Pair,
+) -> None:
+    a, b = pair
+    asking = asyncio.create_task(post(a.url, RESPONSES, {"model": "echo", "input": LONG}))
+
+    async def runs_at(server: MortalServer) -> bool:
+        return 'tis_sessions{state="running"} 1.0' in (await get(server.url, "/metrics")).text
+
+    await until(lambda: runs_at(a))
+    os.kill(a.pid, signal.SIGSTOP)
+    try:
+        await until(lambda: runs_at(b))
+    finally:
+        os.kill(a.pid, signal.SIGCONT)
+    answer = (await asking).json()
+    assert (answer["status"], text_of(answer)) == ("completed", LONG)

@@ -58,6 +58,18 @@ class Postgres:
         """As a machine does that loses its power: nobody is asked."""
         psutil.wait_procs(self._signal(signal.SIGKILL), timeout=30)
 
+    def promote(self) -> None:
+        """From a standby to one that takes writes."""
+        self._control("promote")
+
+    @property
+    def is_running(self) -> bool:
+        try:
+            pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        except FileNotFoundError:
+            return False
+        return bool(psutil.pid_exists(pid))
+
     def pause(self) -> None:
         self._signal(signal.SIGSTOP)
 
@@ -75,7 +87,7 @@ class Postgres:
 
     def _control(self, *arguments: str) -> None:
         command: list[str | Path] = [self.programs / "pg_ctl", "-D", self.folder / "data", "-w", *arguments]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **_as_somebody())
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **as_somebody())
 
 
 def programs_of_postgres() -> Path | None:
@@ -96,7 +108,7 @@ def running_postgres(programs: Path, place: str = "/tmp", options: str = "") -> 
             check=True,
             stdout=subprocess.DEVNULL,
             cwd=folder,
-            **_as_somebody(),
+            **as_somebody(),
         )
         postgres = Postgres(folder, programs, options)
         postgres.start()
@@ -118,6 +130,6 @@ def required_postgres(place: str = "/tmp", options: str = "") -> Iterator[Postgr
         yield running
 
 
-def _as_somebody() -> dict[str, Any]:
+def as_somebody() -> dict[str, Any]:
     """PostgreSQL refuses to run as root."""
     return {"user": "postgres"} if os.getuid() == 0 else {}

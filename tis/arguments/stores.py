@@ -31,6 +31,7 @@ def session_store_of(settings: Settings) -> Store:
         num_connections=settings.responses_pool_size,
         answer_seconds=settings.responses_timeout_seconds,
         store_seconds=settings.responses_store_seconds,
+        lease_seconds=settings.session_lease_seconds,
     )
     try:
         archive = SqlArchive(settings.responses_url.get_secret_value(), limits)

@@ -104,6 +104,13 @@ class FollowedSessions:
         if tasks:
             await asyncio.wait(tasks, timeout=_ENDING_SECONDS)
 
+    def leave(self, key: SessionKey) -> None:
+        """The store has lost it, and it is begun anew: memory has what nobody goes on with."""
+        if session := self._sessions.known(key):
+            session.recording.fail_readers(StoreUnavailable("This answer is begun anew. Resume it.", retry_after=1))
+            self._stop_following(key)
+            self._sessions.release(session)
+
     # What the store tells.
 
     def on_taken(self, session: SessionRecord, *, is_cancelled: bool) -> None:
@@ -204,7 +211,8 @@ class FollowedSessions:
     async def _resume(self, record: SessionRecord, is_cancelled: bool) -> None:
         key = record.key
         self._stop_following(key)
-        record.no_reader_since = None  # the holder that died knew of its own readers only
+        # The holder that died knew of its own readers only; it may be alive, and those who wait there shall be heard.
+        record.no_reader_since = self._store.now() + 2 * _HEARD_SECONDS
         session = self._sessions.known(key)
         if session and session.is_another(record):
             self._sessions.release(session)

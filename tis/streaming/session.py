@@ -1,5 +1,6 @@
 """A session: one or more turns under one id, recorded one after the other."""
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -58,6 +59,11 @@ class Session:
     @property
     def kind(self) -> str:
         return self._record.kind
+
+    @property
+    def is_in_background(self) -> bool:
+        """Its turn runs to its end without any reader."""
+        return self._grace_seconds == math.inf
 
     @property
     def ttl_seconds(self) -> float:

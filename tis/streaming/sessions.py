@@ -17,6 +17,7 @@ from tis.streaming.archive.archiving_store import ArchivingStore
 from tis.streaming.errors import ReplayGap, SessionConflict, SessionExpired, SessionNotFound, StoreUnavailable
 from tis.streaming.eviction import EvictionQueue
 from tis.streaming.followed_sessions import FollowedSessions
+from tis.streaming.kept_begins import KeptBegins
 from tis.streaming.kept_ends import KeptEnds, RetainedForm
 from tis.streaming.recording import MIN_WINDOW_EVENTS, Recording, WindowLimits
 from tis.streaming.retention import Retention, SessionLimits
@@ -79,6 +80,11 @@ class Sessions:
         self._followed = FollowedSessions(self, self._shared) if self._shared else None
         self._archiving = self._store if isinstance(self._store, ArchivingStore) else None
         self._kept_ends = KeptEnds(self._archiving, retained_form) if self._archiving and retained_form else None
+        self._kept_begins = (
+            KeptBegins(self._archiving, self._followed, self.known, limits.max_attached_bytes)
+            if self._archiving and self._followed
+            else None
+        )
         self._resume_source = resume_source
         self.is_revoked = is_revoked
         self._sessions: dict[SessionKey, Session] = {}
@@ -132,10 +138,14 @@ class Sessions:
             if session.is_running:
                 await self.resume_turn(session)
         self._sweeper = asyncio.create_task(self._sweep_forever())
+        if self._kept_begins:
+            self._kept_begins.open()
 
     async def close(self) -> None:
         if self._sweeper is None:
             return  # `open` never ran
+        if self._kept_begins:
+            await self._kept_begins.close()
         await self.end_all()
         self._sweeper.cancel()
         if self._followed:
@@ -180,6 +190,14 @@ class Sessions:
         """Raises `StoreUnavailable` while what is to last could not be stored."""
         if self.archive:
             self.archive.require_available()
+
+    async def keep_begin(self, session: Session, *, may_begin_again: bool) -> None:
+        """Stores a turn that has just begun where what lasts is: then no loss of this process can undo it.
+
+        Raises `StoreUnavailable`. `may_begin_again`: it may be made a second time from its begin on.
+        """
+        if self._kept_begins:
+            await self._kept_begins.keep(session, may_begin_again=may_begin_again)
 
     def known(self, key: SessionKey) -> Session | None:
         return self._sessions.get(key)
@@ -451,9 +469,14 @@ class Sessions:
         ends = self._kept_ends if session.kind and session.is_resumable else None
         recorder = asyncio.create_task(turn.run(partial(ends.keep, session) if ends else None))
         self._recorders[recorder] = turn
+        begins = self._kept_begins if session.kind and session.is_in_background else None
+        if begins:
+            begins.note_running(session)
 
         def is_over(task: asyncio.Task[None]) -> None:
             self._recorders.pop(task, None)
+            if begins:
+                begins.note_over(session)
             session.on_use()
 
         recorder.add_done_callback(is_over)

@@ -38,7 +38,7 @@ class StreamSettings(BaseModel):
         ge=1,
         le=300,
         description="with REDIS_URL: how long a server is silent until its running calls count no more, and another "
-        "goes on with its answers",
+        "goes on with its answers; with RESPONSES_URL: with its responses in the background",
     )
     sessions_db_path: str = Field(
         "sessions.db", min_length=1, description="that file (SQLite); one process at a time uses it"

@@ -73,6 +73,10 @@ class Turn:
         return self._store.durability == "durable"
 
     @property
+    def request(self) -> bytes:
+        return self._source.request if self._source else self.record.request
+
+    @property
     def attachments(self) -> Mapping[str, bytes]:
         return self._source.attachments if self._source else {}
 

@@ -10,8 +10,7 @@ from random import Random
 import httpx2
 import psycopg
 
-from tests.faults.cluster.chaos_proxy import ChaosProxy
-from tests.faults.cluster.machines import ChaosCluster
+from tests.faults.cluster.machines import Front
 from tests.marketplace.accounts import bearer, made, register_supplier, register_user
 
 _STOCK = 1_000_000
@@ -26,7 +25,7 @@ class Bought:
 
 
 class ClusterBuyers:
-    def __init__(self, fronts: Sequence[ChaosProxy], chance: Random) -> None:
+    def __init__(self, fronts: Sequence[Front], chance: Random) -> None:
         self.bought: dict[str, Bought] = {}  # by the id of the reservation
         self.statuses: Counter[int] = Counter()
         self.refusals: list[str] = []
@@ -88,10 +87,10 @@ class ClusterBuyers:
                 return None
             await asyncio.sleep(0.2)
 
-    def faults(self, cluster: ChaosCluster) -> Counter[str]:
+    def faults(self, database_url: str) -> Counter[str]:
         """Reads PostgreSQL itself; blocks."""
         counted: Counter[str] = Counter(refused=len(self.refusals))
-        with psycopg.connect(cluster.postgres.url("market")) as connection:
+        with psycopg.connect(database_url) as connection:
             rows = {
                 str(row[0]): row[1:]
                 for row in connection.execute(

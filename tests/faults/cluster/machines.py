@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Protocol
 
 from tests.databases import place_of_servers
 from tests.faults.cluster.chaos_proxy import ChaosProxy, proxied
@@ -24,6 +25,13 @@ SECRET = "a secret that both servers sign with, long enough"
 # A connection that says nothing is given up soon, so that a black hole is found within the time of a test.
 _UPSTREAM_SECONDS = {"connect": 2, "first_token": 4, "next_token": 2, "answer": 120, "probe": 0.5}
 _MAX_STREAMS = 512
+
+
+class Front(Protocol):
+    """Where clients reach a server."""
+
+    @property
+    def url(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -160,6 +168,8 @@ def _server(folder: Path, number: int, catalogue: Path, redis_port: int, databas
         REDIS_URL=f"redis://127.0.0.1:{redis_port}/0",
         SESSION_LEASE_SECONDS=str(LEASE_SECONDS),
         DATABASE_URL=f"postgresql://postgres@127.0.0.1:{database_port}/market",
+        RESPONSES_URL=f"postgresql://postgres@127.0.0.1:{database_port}/market",
+        RESPONSES_TIMEOUT_SECONDS="2",
         JWT_SECRET_KEY=SECRET,
         SESSIONS_TTL_SECONDS="3600",
         MAX_SESSIONS="4096",

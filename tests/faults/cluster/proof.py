@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from tests.faults.cluster.askers import ClusterAskers
 from tests.faults.cluster.blows import Blow, StruckBlow, all_blows, strike
 from tests.faults.cluster.buyers import ClusterBuyers
 from tests.faults.cluster.calm import Calm
@@ -15,7 +16,8 @@ from tests.faults.cluster.histories import RivalClients, SessionHistory
 from tests.faults.cluster.machines import ChaosCluster, ChaosClusterPlan, running_cluster
 from tests.faults.cluster.wanderers import Wanderer, blocks_seen, read_again, violations_of
 
-_NUM_BUYERS = 2
+_NUM_BUYERS, _NUM_ASKERS = 2, 4
+_NUM_KINDS = 4  # of ways to ask for a response
 _MAX_NOTES = 40
 
 
@@ -49,6 +51,10 @@ class ClusterProof:
     num_reservations: int = 0
     market_faults: Counter[str] = field(default_factory=Counter)
     market_statuses: Counter[int] = field(default_factory=Counter)
+    responses: Counter[str] = field(default_factory=Counter)  # acknowledged ones, by how they were asked for
+    num_not_stored: int = 0  # whose client was told so
+    response_faults: Counter[str] = field(default_factory=Counter)  # at each server
+    response_statuses: Counter[int] = field(default_factory=Counter)
     blows: list[StruckBlow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -60,9 +66,11 @@ class ClusterProof:
         """Nothing that was checked may be missing: a proof of nothing is none."""
         found = [f"{number} sessions {what}" for what, number in sorted(self.violations.items())]
         found += [f"{number} reservations {what}" for what, number in sorted(self.market_faults.items())]
+        found += [f"{number} responses {what}" for what, number in sorted(self.response_faults.items())]
         found += [f"not linear:\n{history.story()}" for history in self.not_linear]
         found += [f"refused: {refusal}" for history in self.histories for refusal in history.refusals]
-        if not (self.num_events and self.num_reservations and any(one.num_answered for one in self.histories)):
+        checked = (self.num_events, self.num_reservations, any(one.num_answered for one in self.histories))
+        if not all(checked) or len(self.responses) < _NUM_KINDS:
             found.append("nothing was checked")
         return found
 
@@ -77,6 +85,9 @@ class ClusterProof:
             f"histories: {len(self.histories)}, {len(self.not_linear)} not linear; operations told {dict(told)}",
             f"reservations: {self.num_reservations}, faults {dict(self.market_faults) or 0};"
             f" answers by status {dict(sorted(self.market_statuses.items()))}",
+            f"responses: {dict(self.responses)}, {self.num_not_stored} not stored,"
+            f" faults {dict(self.response_faults) or 0};"
+            f" answers by status {dict(sorted(self.response_statuses.items()))}",
             f"blows: {len(self.blows)}",
             *(f"  {blow.at:6.1f} s  {blow.name} ({blow.seconds} s)" for blow in self.blows),
             *self.notes[:_MAX_NOTES],
@@ -117,6 +128,7 @@ async def _work_and_strike(cluster: ChaosCluster, plan: ProofPlan, say: Callable
     wanderers: list[Wanderer] = []
     buyers = ClusterBuyers(cluster.fronts, Random(f"buyers {seed}"))
     await asyncio.to_thread(buyers.open, cluster.servers[0].url)
+    askers = ClusterAskers(cluster.fronts, Random(f"askers {seed}"), plan.text_length // 2, "far")
 
     async def wander(number: int) -> None:
         wanderers.append(Wanderer(number, cluster.fronts, calm, Random(f"{seed} {number}"), plan.text_length))
@@ -129,7 +141,8 @@ async def _work_and_strike(cluster: ChaosCluster, plan: ProofPlan, say: Callable
 
     began = time.monotonic()
     async with asyncio.TaskGroup() as group:
-        buying = [asyncio.create_task(buyers.buy()) for _ in range(_NUM_BUYERS)]
+        busy = [asyncio.create_task(buyers.buy()) for _ in range(_NUM_BUYERS)]
+        busy += [asyncio.create_task(askers.ask()) for _ in range(_NUM_ASKERS)]
         group.create_task(work.keep_busy(wander, plan.num_at_once, plan.num_sessions))
         group.create_task(work.keep_busy(contend, plan.num_rivals_at_once, plan.num_rivals))
         chance = Random(f"blows {seed}")
@@ -141,17 +154,20 @@ async def _work_and_strike(cluster: ChaosCluster, plan: ProofPlan, say: Callable
             proof.blows.append(await strike(blow, cluster, calm, began))
             say(f"{number}/{len(blows)} {blow.name}; {len(wanderers)} sessions, {blocks_seen(wanderers)} events")
         work.is_striking = False
-    buyers.is_open = False
-    await asyncio.gather(*buying)
+    buyers.is_open = askers.is_open = False
+    await asyncio.gather(*busy)
     say("all have ended; everything is read again")
     cluster.slow_everything(0, 0)
     again = [client for front in cluster.fronts for client in await read_again(wanderers, front)]
     proof.violations, proof.notes = violations_of(wanderers, again)
-    proof.market_faults = await asyncio.to_thread(buyers.faults, cluster)
+    proof.response_faults = await askers.faults(cluster.database_url)
+    proof.market_faults = await asyncio.to_thread(buyers.faults, cluster.database_url)
     proof.seconds = time.monotonic() - began
     proof.num_sessions, proof.num_events = len(wanderers), blocks_seen(wanderers)
     proof.num_visits = sum(len(one.client.history) for one in wanderers)
     proof.statuses = sum((one.statuses for one in wanderers), Counter())
     proof.num_reservations, proof.market_statuses = len(buyers.bought), buyers.statuses
-    proof.notes += buyers.refusals
+    proof.responses, proof.num_not_stored = askers.num_by_kind, askers.num_not_stored
+    proof.response_statuses = askers.statuses
+    proof.notes += [*buyers.refusals, *askers.refusals, *askers.notes]
     return proof

@@ -20,7 +20,7 @@ from tis.streaming.stores.redis import RedisStore
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Store
 
-FAST_ARCHIVE = ArchiveLimits(answer_seconds=2, store_seconds=20, retry_seconds=0.02)
+FAST_ARCHIVE = ArchiveLimits(answer_seconds=2, store_seconds=20, retry_seconds=0.02, lease_seconds=0.3)
 FORM = RetainedForm(lambda document: document.decode().split(), lambda data: data + b" (not stored)")
 _names = (f"archive_{number}" for number in itertools.count())
 ON_POSTGRESQL = pytest.param("postgresql", marks=[pytest.mark.slow, pytest.mark.server])

@@ -119,7 +119,7 @@ async def test_a_server_runs_beside_a_later_one_and_says_what_it_cannot_read(
     with archive._database.writing() as transaction:
         transaction.execute(text("UPDATE stored_sessions_version SET version_num = '9999'"))
         transaction.execute(text("ALTER TABLE stored_sessions ADD COLUMN later TEXT"))
-        transaction.execute(text("UPDATE stored_sessions SET record_version = 2"))
+        transaction.execute(text("UPDATE stored_sessions SET record_version = 3"))
     beside = SqlArchive(archive_url, FAST_ARCHIVE, clock)
     await beside.open()
     with pytest.raises(StoreUnavailable, match="later version"):

@@ -112,6 +112,12 @@ async def create_response(
             raise
         finally:
             is_listed.set()
+    if body.background:
+        try:
+            await sessions.keep_begin(session, may_begin_again=not beginning.calls_servers)
+        except ServiceError:
+            await sessions.delete(session)
+            raise
     if body.stream:
         answer: Response = event_stream(session, turn, -1, ResponseFraming())
     elif body.background:

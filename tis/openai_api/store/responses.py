@@ -46,6 +46,11 @@ class ResponseStore:
         return self._sessions.durability
 
     @property
+    def lasts(self) -> bool:
+        """What is stored is in a database, and not only where streams are."""
+        return self._sessions.archive is not None
+
+    @property
     def max_attached_bytes(self) -> int:
         return self._sessions.max_attached_bytes
 

@@ -148,7 +148,8 @@ class ResponseBeginning:
             self._parser = parser_config(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         digests = [medium.digest for medium in media_of(prompt.messages)]
         await in_thread_if(self._is_large, lambda: self._own.name_media([item for _, item in own], digests))
-        if store.durability == "memory":  # no other process will resume it
+        may_be_resumed = store.durability != "memory" or (self._body.background and store.lasts)
+        if not may_be_resumed:  # by another process
             attachments = {name: data for name, data in attachments.items() if name in self._own.media_names}
         self._attachments = attachments
         keep_media(self._ticket, attachments, None if mcp else prepared)
@@ -158,6 +159,11 @@ class ResponseBeginning:
     def is_large(self) -> bool:
         """Whether what is read for it, or made of it, takes long to convert."""
         return self._is_large or bool(self._attached)
+
+    @property
+    def calls_servers(self) -> bool:
+        """Tools of MCP servers, which may do something each time."""
+        return bool(self._mcp and self._mcp.servers)
 
     async def compact(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> dict[str, Any]:
         """The messages that are not the assistant's, and the item that stands for all else."""

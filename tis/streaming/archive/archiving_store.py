@@ -3,9 +3,13 @@
 Any store of sessions may be the first. A response runs there, and is put into the archive before clients see its end;
 from then on the archive has it, for all servers. A conversation has no running part: it is in the archive only. What
 the first store had of them before there was an archive stays there, and a conversation moves when it is changed.
+
+A response in the background is in the archive from its begin on: it is begun anew there where its process and the
+first store have lost it.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from tis.streaming.archive.sql_archive import SqlArchive
 
 _TOUCH_SECONDS = 3600.0  # between two times that the archive learns that a session is used
+_MORE_THAN_ANY_EPOCH = 2**32  # a response that is begun anew counts more than all holders of what was lost
 
 
 class ArchivingStore:
@@ -41,6 +46,7 @@ class ArchivingStore:
         # Sessions in memory that are read from the archive, and those whose end is about to be stored beside it.
         self._archived: set[SessionKey] = set()
         self._ending: set[SessionKey] = set()
+        self._begun_anew: set[SessionKey] = set()
         self._touched_at: dict[SessionKey, float] = {}
         self._work: set[asyncio.Task[None]] = set()
 
@@ -95,6 +101,7 @@ class ArchivingStore:
 
     def end_turn(self, key: SessionKey, turn: TurnRecord) -> None:
         self.streams.end_turn(key, turn)
+        self._begun_anew.discard(key)
         if key in self._ending:
             self._ending.discard(key)
             self._note_archived(key, self.now())
@@ -138,7 +145,11 @@ class ArchivingStore:
     async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
         if key in self._archived:
             return await self.archive.find_attachments(key, names)
-        return await self.streams.read_attachments(key, names)
+        found = await self.streams.read_attachments(key, names)
+        if key in self._begun_anew:
+            missing = [name for name in names if name not in found]
+            found = {**await self.archive.find_attachments(key, missing), **found}
+        return found
 
     async def flush(self) -> None:
         await self.streams.flush()
@@ -202,9 +213,14 @@ class ArchivingStore:
         if running and running.turns and running.turns[-1].last_index is None:
             return running
         found = await self.archive.find(key, self.now())
-        if found is None:
+        is_begun = bool(found and found.record and found.record.turns[-1].last_index is None)
+        if found is None or is_begun:
             if away:
                 raise away
+            if is_begun and not running:
+                raise StoreUnavailable(
+                    "This response is not here: another server makes it, or is about to. Retry later.", retry_after=2
+                )
             return running  # it ended, and the archive could not take it
         if found.record:
             self._note_archived(key, found.record.used_at)
@@ -231,9 +247,33 @@ class ArchivingStore:
                 found = None  # who cannot be reached may be a later holder: the archive compares the epochs
             if not self._shared.holds(key):
                 return
-            row.session.epoch = found.epoch if found else 0
+            row.session.epoch = max(row.session.epoch, found.epoch if found else 0)
         await self.archive.put(row)
         self._ending.add(key)
+
+    async def begin_anew(self, key: SessionKey, seen: float, max_attached_bytes: int) -> SessionRecord | None:
+        """A response that neither a process nor the first store has any more; None if somebody goes on with it.
+
+        The first store decides between processes that share it, the archive among all. `seen`: see `find_unheld`.
+        """
+        row = await self.archive.find_begun(key, self.now())
+        if row is None:
+            return None
+        row.session.grace_seconds = math.inf
+        row.session.epoch += _MORE_THAN_ANY_EPOCH
+        self.begin_turn(row.session, row.turn, max_attached_bytes)
+        self._begun_anew.add(key)
+        is_mine = False
+        try:
+            await self.streams.flush()
+            if not self.holds(key):  # another process was faster, and has it
+                self.drop(key)
+                return None
+            is_mine = await self.archive.claim(key, seen, row.session.epoch)
+        finally:
+            if not is_mine and self.holds(key):
+                self.forget(key)
+        return row.session
 
     async def delete(self, session: SessionRecord) -> None:
         """Deletes it for all servers. Raises `StoreUnavailable`, and it is still there."""
@@ -261,6 +301,7 @@ class ArchivingStore:
         self._local.pop(key, None)
         self._archived.discard(key)
         self._ending.discard(key)
+        self._begun_anew.discard(key)
         self._touched_at.pop(key, None)
 
     async def _touch(self, key: SessionKey) -> None:

@@ -14,7 +14,8 @@ from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, TurnRecord
 
 _DELETED_SECONDS = 86_400.0  # how long the row of a deleted session stays
-_READ = [column for column in SESSIONS.c if column.name != "document"]
+_NOT_READ = {"document", "request", "summary"}
+_READ = [column for column in SESSIONS.c if column.name not in _NOT_READ]
 
 
 def put(transaction: Transaction, row: SessionRow, now: float, ttl_seconds: float) -> bool:
@@ -23,12 +24,12 @@ def put(transaction: Transaction, row: SessionRow, now: float, ttl_seconds: floa
     number = _insert_missing(transaction, values)
     if number is None:
         columns = (SESSIONS.c.number, SESSIONS.c.epoch, SESSIONS.c.is_deleted)
-        found = transaction.execute(select(*columns).where(_is(row.session.key)).with_for_update()).one()
+        found = transaction.execute(select(*columns).where(is_key(row.session.key)).with_for_update()).one()
         if found.is_deleted or found.epoch > row.session.epoch:
             return False
         number = int(found.number)
         transaction.execute(update(SESSIONS).where(SESSIONS.c.number == number).values(values))
-        _delete_contents(transaction, [number])
+        delete_contents(transaction, [number])
     for first_index, data in row.packs:
         transaction.execute(insert(EVENTS).values(session=number, first_index=first_index, data=data))
     _attach(transaction, number, row.attachments, row.session.document_version)
@@ -46,20 +47,14 @@ def create(transaction: Transaction, row: SessionRow, now: float, ttl_seconds: f
 
 def find(transaction: Transaction, key: SessionKey, now: float, store_now: float) -> ArchivedSession | None:
     """`store_now`: the same moment on the clock of the sessions' store, which their times are of."""
-    found = transaction.execute(select(*_READ).where(_is(key))).one_or_none()
+    found = transaction.execute(select(*_READ).where(is_key(key))).one_or_none()
     if found is None:
         return None
     if found.is_deleted or found.expires_at <= now:
         return ArchivedSession(None)
     if found.record_version > RECORD_VERSION:
         raise StoreUnavailable("A later version of the server has stored this object. Retry later.", retry_after=5)
-    turn = TurnRecord(0, found.fingerprint, b"", 0, found.last_index, found.status)
-    turn.ended_at = store_now - max(0.0, now - found.ended_at)
-    session = SessionRecord(key, found.is_named, store_now - max(0.0, now - found.used_at), turns=[turn])
-    session.next_index, session.kind, session.born = found.last_index + 1, found.kind, found.born
-    session.ttl_seconds, session.document_version = found.expires_at - found.used_at, found.document_version
-    session.epoch = found.epoch
-    return ArchivedSession(session)
+    return ArchivedSession(record_of(key, found, now, store_now))
 
 
 def find_events(transaction: Transaction, key: SessionKey, after: int, limit: int) -> Sequence[Event]:
@@ -82,7 +77,7 @@ def find_document(transaction: Transaction, key: SessionKey) -> bytes | None:
 
 def find_attachments(transaction: Transaction, key: SessionKey, names: Collection[str]) -> dict[str, bytes]:
     own = select(ATTACHMENTS.c.name, ATTACHMENTS.c.data).join(SESSIONS, SESSIONS.c.number == ATTACHMENTS.c.session)
-    found = transaction.execute(own.where(_is(key), ATTACHMENTS.c.name.in_(names)))
+    found = transaction.execute(own.where(is_key(key), ATTACHMENTS.c.name.in_(names)))
     return {str(name): bytes(data) for name, data in found}
 
 
@@ -97,7 +92,7 @@ def replace_document(
     ttl_seconds: float,
 ) -> bool:
     """False, and nothing has changed, if the document has another version or is gone."""
-    is_same = and_(_is(key), SESSIONS.c.document_version == replaced_version, ~SESSIONS.c.is_deleted)
+    is_same = and_(is_key(key), SESSIONS.c.document_version == replaced_version, ~SESSIONS.c.is_deleted)
     values = {"document": turn.document, "document_version": replaced_version + 1}
     times = {"used_at": now, "expires_at": now + ttl_seconds}
     changed = update(SESSIONS).where(is_same, SESSIONS.c.expires_at > now).values({**values, **times})
@@ -111,7 +106,7 @@ def replace_document(
 
 def mark_used(transaction: Transaction, key: SessionKey, now: float, ttl_seconds: float) -> None:
     times = {"used_at": now, "expires_at": now + ttl_seconds}
-    transaction.execute(update(SESSIONS).where(_is(key), ~SESSIONS.c.is_deleted).values(times))
+    transaction.execute(update(SESSIONS).where(is_key(key), ~SESSIONS.c.is_deleted).values(times))
 
 
 def mark_deleted(transaction: Transaction, session: SessionRecord, now: float) -> None:
@@ -120,8 +115,8 @@ def mark_deleted(transaction: Transaction, session: SessionRecord, now: float) -
     values = SessionRow(session, gone).values(now, _DELETED_SECONDS) | {"is_deleted": True}
     if _insert_missing(transaction, values) is not None:
         return
-    changed = update(SESSIONS).where(_is(session.key)).values(values)
-    _delete_contents(transaction, transaction.scalars(changed.returning(SESSIONS.c.number)).all())
+    changed = update(SESSIONS).where(is_key(session.key)).values(values)
+    delete_contents(transaction, transaction.scalars(changed.returning(SESSIONS.c.number)).all())
 
 
 def delete_expired(transaction: Transaction, now: float, limit: int) -> int:
@@ -129,17 +124,30 @@ def delete_expired(transaction: Transaction, now: float, limit: int) -> int:
     due = select(SESSIONS.c.number).where(SESSIONS.c.expires_at <= now).order_by(SESSIONS.c.expires_at).limit(limit)
     numbers = transaction.scalars(due.with_for_update(skip_locked=True)).all()
     if numbers:
-        _delete_contents(transaction, numbers)
+        delete_contents(transaction, numbers)
         transaction.execute(delete(SESSIONS).where(SESSIONS.c.number.in_(numbers)))
     return len(numbers)
 
 
-def _is(key: SessionKey) -> ColumnElement[bool]:
+def record_of(key: SessionKey, found: Any, now: float, store_now: float) -> SessionRecord:
+    turn = TurnRecord(0, found.fingerprint, b"", 0, found.last_index, found.status)
+    if turn.status == "running":
+        turn.last_index = None
+    else:
+        turn.ended_at = store_now - max(0.0, now - found.ended_at)
+    session = SessionRecord(key, found.is_named, store_now - max(0.0, now - found.used_at), turns=[turn])
+    session.next_index, session.kind, session.born = found.last_index + 1, found.kind, found.born
+    session.ttl_seconds, session.document_version = found.expires_at - found.used_at, found.document_version
+    session.epoch = found.epoch
+    return session
+
+
+def is_key(key: SessionKey) -> ColumnElement[bool]:
     return and_(SESSIONS.c.owner == key.owner, SESSIONS.c.id == key.id)
 
 
 def _of(column: Any, key: SessionKey) -> Any:
-    return select(column).where(_is(key))
+    return select(column).where(is_key(key))
 
 
 def _number_of(transaction: Transaction, key: SessionKey) -> int | None:
@@ -184,6 +192,6 @@ def _bound_attachments(
         transaction.execute(delete(ATTACHMENTS).where(own, ATTACHMENTS.c.name.in_(surplus)))
 
 
-def _delete_contents(transaction: Transaction, numbers: Sequence[int]) -> None:
+def delete_contents(transaction: Transaction, numbers: Sequence[int]) -> None:
     for table in (EVENTS, ATTACHMENTS):
         transaction.execute(delete(table).where(table.c.session.in_(numbers)))

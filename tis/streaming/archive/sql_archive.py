@@ -21,7 +21,7 @@ from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.observability.logs import log_exception
 from tis.observability.metrics import STORE_ERRORS
-from tis.streaming.archive import rows
+from tis.streaming.archive import begun_rows, rows
 from tis.streaming.archive.records import ArchivedSession, SessionRow
 from tis.streaming.errors import StoreUnavailable
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, TurnRecord
@@ -31,6 +31,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAITING = 512  # calls that wait for a thread; more are refused
 _DELETED_AT_ONCE = 200
 _MAX_DELETIONS = 20  # in a row
+_RENEWED_AT_ONCE = 500
 _MAX_WRITE_SECONDS = 30.0  # pictures of a response may be 64 MiB
 
 _T = TypeVar("_T")
@@ -42,6 +43,7 @@ class ArchiveLimits:
     num_connections: int = 8
     answer_seconds: float = 5.0  # for one transaction
     store_seconds: float = 30.0  # how long the end of a response waits for a database that is away
+    lease_seconds: float = 10.0  # how long a process may be silent before another begins its responses anew
     retry_seconds: float = 1.0
     sweep_seconds: float = 60.0  # between two times that expired sessions are deleted
 
@@ -62,6 +64,7 @@ class SqlArchive:
         self._places = CapacityLimiter(limits.num_connections)
         self._keeper: asyncio.Task[None] | None = None
         self._has_tables = False
+        self._available_since = 0.0
         self._available = asyncio.Event()
         self._failed = asyncio.Event()
         self._num_waiting = 0
@@ -69,6 +72,11 @@ class SqlArchive:
     @property
     def is_available(self) -> bool:
         return self._available.is_set()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whoever is there has had the time to say so: behind an outage, all leases are over."""
+        return self.is_available and time.monotonic() - self._available_since >= self.limits.lease_seconds
 
     @property
     def pool_use(self) -> tuple[int, int]:
@@ -106,6 +114,36 @@ class SqlArchive:
     async def create(self, row: SessionRow) -> bool:
         now, ttl = self._clock(), self.limits.ttl_seconds
         return await self._write(lambda transaction: rows.create(transaction, row, now, ttl), _MAX_WRITE_SECONDS)
+
+    async def begin(self, row: SessionRow) -> None:
+        """Stores a turn that runs, unless it is over already."""
+        row.held_until = self._clock() + self.limits.lease_seconds
+        await self.create(row)
+
+    async def renew(self, keys: Sequence[SessionKey]) -> None:
+        """This process goes on with them."""
+        held_until = self._clock() + self.limits.lease_seconds
+        for start in range(0, len(keys), _RENEWED_AT_ONCE):
+            some = keys[start : start + _RENEWED_AT_ONCE]
+            await self._write(lambda transaction: begun_rows.renew(transaction, some, held_until))  # noqa: B023
+
+    async def find_unheld(self, limit: int) -> Sequence[tuple[SessionKey, float]]:
+        """Turns that run, and that no process goes on with, with the time when it said so for the last time."""
+        now = self._clock()
+        return await self._read(lambda transaction: begun_rows.find_unheld(transaction, now, limit))
+
+    async def find_begun(self, key: SessionKey, store_now: float) -> SessionRow | None:
+        now = self._clock()
+        return await self._read(lambda transaction: begun_rows.find_begun(transaction, key, now, store_now))
+
+    async def claim(self, key: SessionKey, seen: float, epoch: int) -> bool:
+        """False if the turn has ended, or another process was faster."""
+        held_until = self._clock() + self.limits.lease_seconds
+        return await self._write(lambda transaction: begun_rows.claim(transaction, key, seen, held_until, epoch))
+
+    async def discard(self, key: SessionKey, seen: float) -> None:
+        """Deletes a turn that has ended and could not be stored."""
+        await self._write(lambda transaction: begun_rows.discard(transaction, key, seen))
 
     async def find(self, key: SessionKey, store_now: float) -> ArchivedSession | None:
         now = self._clock()
@@ -223,6 +261,7 @@ class SqlArchive:
         except DatabaseUnavailable:
             return
         if not self.is_available:
+            self._available_since = time.monotonic()
             self._available.set()
             _log.info("the database of stored responses answers")
 

@@ -13,12 +13,17 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 METADATA = MetaData()
 _BIG = BigInteger().with_variant(Integer(), "sqlite")
 
+_RUNS = text("status = 'running'")
+
 # One turn each. Times are seconds of the wall clock, which servers share; `expires_at` begins anew with each use.
+# Only a response in the background is here while it runs, with what is needed to begin it anew (`request`, `summary`)
+# and until when its server has said that it goes on with it (`held_until`).
 # `epoch`: how often its holder had changed when it was written; a later holder's answer is not written over.
 # `is_deleted`: an empty row stays for a day, so that no server that was away writes the session back.
 SESSIONS = Table(
@@ -41,8 +46,12 @@ SESSIONS = Table(
     Column("used_at", Double, nullable=False),
     Column("expires_at", Double, nullable=False),
     Column("is_deleted", Boolean, nullable=False),
+    Column("request", LargeBinary),
+    Column("summary", LargeBinary),
+    Column("held_until", Double),
     UniqueConstraint("owner", "id", name="uq_stored_sessions_owner_id"),
     Index("ix_stored_sessions_expires_at", "expires_at"),
+    Index("ix_stored_sessions_held_until", "held_until", postgresql_where=_RUNS, sqlite_where=_RUNS),
 )
 
 

@@ -21,7 +21,7 @@ from tis.streaming.stores.redis_clients import FAULTS, RedisClients, RedisScript
 from tis.streaming.stores.redis_keys import digest_of, held_by, keys_of
 from tis.streaming.stores.redis_reader import RedisReader
 from tis.streaming.stores.redis_records import session_of
-from tis.streaming.stores.redis_replica import RedisReplica, order_to
+from tis.streaming.stores.redis_replica import RedisReplica, queue_order
 from tis.streaming.stores.redis_scripts import CANCEL, TOUCH, WRITE
 from tis.streaming.stores.redis_writer import RedisWriter
 from tis.streaming.stores.shared_store import Watcher
@@ -266,8 +266,7 @@ class RedisStore:
 
     def tell_heard(self, key: SessionKey) -> None:
         if claim := self._claims.get(key):
-            name, order = order_to(claim, "hear", digest_of(key))
-            self._writer.note(lambda pipeline: pipeline.xadd(name, order, maxlen=4096, approximate=True))
+            self._writer.note(lambda pipeline: queue_order(pipeline, claim, "hear", digest_of(key)))
 
     async def _stored_so_far(self, key: SessionKey) -> None:
         """What a document names must be found as soon as the document is."""

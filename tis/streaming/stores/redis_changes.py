@@ -90,6 +90,8 @@ def begin(
 ) -> SessionChange:
     change = SessionChange(session.key, claim, "begin", expected, turn.first_index)
     change.fields = session_fields(session, ttl_seconds)
+    if session.epoch and not expected:  # it had holders in a Redis that has lost it
+        change.fields["epoch"] = b"%d" % session.epoch
     change.dropped_fields = ("cancel",)
     _set_turn(change, turn)
     change.request = turn.request
@@ -131,6 +133,8 @@ def restore(session: SessionRecord, events: Iterable[Event], claim: str, ttl_sec
     found = list(events)
     change = SessionChange(session.key, claim, "restore", "", session.next_index - len(found), found)
     change.fields = session_fields(session, ttl_seconds) | {"doc": b"%d" % session.document_version}
+    if session.epoch:
+        change.fields["epoch"] = b"%d" % session.epoch
     for turn in session.turns:
         _set_turn(change, turn)
         change.attachments |= {name: (turn.number, data) for name, data in turn.attachments.items()}

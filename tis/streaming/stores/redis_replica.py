@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from redis.asyncio.client import Pipeline
 from redis.exceptions import ResponseError
 
 from tis.observability.logs import log_exception
@@ -23,6 +24,7 @@ from tis.streaming.stores.redis_scripts import RENEW, TAKE
 
 _log = logging.getLogger("tis.store")
 _MAX_ORDERS = 4096
+_ORDERS_SECONDS = 3600
 _TAKEN_AT_ONCE = 64
 _POLL_SECONDS = 1.0
 
@@ -105,14 +107,19 @@ class RedisReplica:
     async def release(self) -> None:
         """Another process may take at once what this one has not finished."""
         redis: Any = self._clients.commands
-        if await redis.scard(held_by(self.id)):
-            await redis.zadd(REPLICAS, {self.id: 0})
+        has_left_some = await redis.scard(held_by(self.id))
+        pipeline = redis.pipeline(transaction=True)
+        if has_left_some:
+            pipeline.zadd(REPLICAS, {self.id: 0})
         else:
-            await redis.zrem(REPLICAS, self.id)
-        await redis.delete(orders_of(self.id))
+            pipeline.zrem(REPLICAS, self.id)
+        pipeline.delete(orders_of(self.id))
+        await pipeline.execute()
 
     async def order(self, claim: str, what: str, digest: str) -> None:
-        await self._clients.commands.xadd(*order_to(claim, what, digest), maxlen=_MAX_ORDERS, approximate=True)
+        pipeline = self._clients.commands.pipeline(transaction=True)
+        queue_order(pipeline, claim, what, digest)
+        await pipeline.execute()
 
     async def follow_orders(self) -> None:
         name, last = orders_of(self.id), "0"
@@ -141,8 +148,10 @@ class RedisReplica:
         digests = cast(list[bytes], await redis.srandmember(held_by(other), _TAKEN_AT_ONCE))
         if not digests:
             self._left_since.pop(other, None)
-            await redis.zrem(REPLICAS, other)
-            await redis.delete(orders_of(other))
+            pipeline = redis.pipeline(transaction=True)  # nobody would find what is left behind its name
+            pipeline.zrem(REPLICAS, other)
+            pipeline.delete(orders_of(other))
+            await pipeline.execute()
             return True
         for digest in digests:
             if time.monotonic() > until:
@@ -176,8 +185,11 @@ class RedisReplica:
         del self._taking[digest]
 
 
-def order_to(claim: str, what: str, digest: str) -> tuple[str, dict[Any, Any]]:
-    return orders_of(claim.rpartition(":")[0]), {"do": what, "of": digest}
+def queue_order(pipeline: Pipeline, claim: str, what: str, digest: str) -> None:
+    """It goes by itself where its process is dead, and nobody deletes it."""
+    name = orders_of(claim.rpartition(":")[0])
+    pipeline.xadd(name, {"do": what, "of": digest}, maxlen=_MAX_ORDERS, approximate=True)
+    pipeline.expire(name, _ORDERS_SECONDS)
 
 
 def _entries(found: Any) -> Sequence[tuple[str, dict[bytes, bytes]]]:

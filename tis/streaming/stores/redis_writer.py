@@ -124,7 +124,7 @@ class RedisWriter:
 
     async def _write_some(self) -> None:
         if self.durability == "degraded":
-            await self._redis.set(f"{self._held_name}:probe", "", ex=60)  # raises while Redis cannot be written
+            await self._redis.set(f"{self._held_name}:probe", "", px=1)  # raises while Redis cannot be written
         if self.queue.needs_restores:
             self.queue.put_restores(self.snapshot(), self._claim_of, self._ttl_seconds)
         batch = self.queue.next_batch()
