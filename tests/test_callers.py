@@ -31,9 +31,6 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.policy.require_user_visible",
         "marketplace.policy.sees_buyer",
         "marketplace.policy.sees_supplier",
-        "marketplace.tables.NoticeCounter",
-        "marketplace.tables.SheetBatch",
-        "marketplace.tables.ShippedWord",
     ),
     "the description of errors stands with the handlers that make them": ("http.described_errors.describe_errors",),
     "a room alone reads and writes its rows; another room asks it": (
