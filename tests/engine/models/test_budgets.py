@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tis import arguments
+from tis.arguments import loading
 from tis.arguments.catalogue import served_models_of
 from tis.arguments.loading import fetcher_of, loader_of
 from tis.engine.batching.limits import BatchLimits
@@ -58,7 +58,7 @@ def test_adapters_take_no_share_of_the_memory_and_limits_are_of_their_model(
     def load_model(repo: str, options: Any, *others: Any) -> None:
         asked[Path(repo).name] = options
 
-    monkeypatch.setattr(arguments, "load_model", load_model)
+    monkeypatch.setattr(loading, "load_model", load_model)
     load = loader_of(settings)
     for name in ("base", "other"):
         load(entry_of(settings, name), lambda stage, share: None)

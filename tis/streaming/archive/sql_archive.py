@@ -31,6 +31,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAITING = 512  # calls that wait for a thread; more are refused
 _DELETED_AT_ONCE = 200
 _MAX_DELETIONS = 20  # in a row
+_CLOSE_POLL_SECONDS = 0.02
 _RENEWED_AT_ONCE = 500
 _MAX_WRITE_SECONDS = 30.0  # pictures of a response may be 64 MiB
 
@@ -96,6 +97,11 @@ class SqlArchive:
         if self._keeper:
             self._keeper.cancel()
             await asyncio.wait([self._keeper])
+        # Whoever gave up waiting left a thread with a connection, which nobody would close behind this.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.answer_seconds):
+                while self._places.borrowed_tokens:  # noqa: ASYNC110
+                    await asyncio.sleep(_CLOSE_POLL_SECONDS)
         await asyncio.to_thread(self._database.close)
 
     def require_available(self) -> None:
