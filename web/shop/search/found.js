@@ -32,6 +32,7 @@ export async function load(asked) {
       found.value = { ...page, asked };
       readings.value = read;
       fault.value = null;
+      isLoading.value = false;
     });
     const counts = await counting;
     if (mine === loading) facets.value = counts;
