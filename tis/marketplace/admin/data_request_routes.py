@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from tis.http.dependencies import SessionsDep
@@ -22,7 +22,7 @@ from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.columns import now
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import responses, schema_example
-from tis.marketplace.kit.fields import MAX_ID, Id, ReasonText
+from tis.marketplace.kit.fields import MAX_ID, Id, Moment, ReasonText
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
@@ -63,7 +63,7 @@ class DataRequestForm(StrictBody):
     reason: ReasonText = Field(
         description="how the person asked, and how you know who it is; the audit log has it, too"
     )
-    received_at: AwareDatetime | None = Field(None, description="if not now; it is due 72 hours later")
+    received_at: Moment | None = Field(None, description="if not now; it is due 72 hours later")
 
 
 class Refusal(StrictBody):

@@ -2,11 +2,12 @@
 
 import math
 import unicodedata
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from email_validator import EmailNotValidError, validate_email
 from fastapi import Path
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 from tis.marketplace.tables import MAX_RUPIAH
 
@@ -127,6 +128,8 @@ AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MAX_RUPIAH)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000_000)]
+# No farther: in UTC, the first and the last hours of the calendar are no dates.
+Moment = Annotated[AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(3000, 1, 1, tzinfo=UTC))]
 Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
 Longitude = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
 
