@@ -120,11 +120,12 @@ def test_invalid_requests_are_refused(clerk: Admin, person: dict[str, Any]) -> N
     given = {"user_id": person["id"], "kind": "export", "reason": REASON}
     bodies = [
         {**given, "received_at": tomorrow},
+        {**given, "received_at": "0001-01-01T00:00:00+14:00"},
         {**given, "kind": "sell"},
         {**given, "reason": " "},
         {"kind": "erase"},
     ]
-    assert [clerk.post("", **body).status_code for body in bodies] == [422] * 4
+    assert [clerk.post("", **body).status_code for body in bodies] == [422] * 5
     request = clerk.record(person["id"], "export")
     assert clerk.post(f"/{request['id']}/erase").json()["detail"] == "This request is one to export."
     assert clerk.post(f"/{2**40}/export").status_code == 404
