@@ -29,6 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @on_both_screens
 def test_the_shops_of_the_goods_are_on_a_map_with_their_distance(visitor: Visitor, server: Served) -> None:
     asked: list[str] = []
+    visitor.expected = ("favicon.ico",)
     shop = ShopPage(visitor.open(f"{server.url}/live", **_AT_MONAS), visitor.look)
     page, t = shop.page, shop.t
     page.on("request", lambda request: asked.append(request.url))

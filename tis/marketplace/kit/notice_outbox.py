@@ -8,14 +8,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy import delete, insert, select, text
 from sqlalchemy.orm import Session
 
 from tis.marketplace.tables import Notice, NoticeCounter, SupplierMember
 
 OPEN = "open"  # the account of requests without a token, where MARKETPLACE_AUTH=open
 MAX_KEPT = 1000  # of an account; older ones are deleted
-MAX_READ = 100  # at once
 _MAX_MEMBERS = 50  # of a supplier who are told
 _PENDING, _FORGOTTEN = "notices", "accounts without notices"  # in `info` of the session
 HoldNews = Literal["hold.made", "hold.accepted", "hold.refused", "hold.sold", "hold.released", "hold.expired"]
@@ -70,16 +69,6 @@ def store_notices(session: Session, *, is_open: bool) -> Sequence[str]:
 def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int]:
     counters = select(NoticeCounter.account, NoticeCounter.latest).where(NoticeCounter.account.in_(accounts))
     return {row.account: row.latest for row in session.execute(counters)}
-
-
-def oldest_number(session: Session, account: str) -> int | None:
-    """Of those that are kept."""
-    return session.scalar(select(func.min(Notice.number)).where(Notice.account == account))
-
-
-def read_notices(session: Session, account: str, after: int) -> Sequence[Notice]:
-    later = select(Notice).where(Notice.account == account, Notice.number > after)
-    return session.scalars(later.order_by(Notice.number).limit(MAX_READ)).all()
 
 
 def _by_account(session: Session, pending: Sequence[HoldChange], *, is_open: bool) -> dict[str, list[dict[str, Any]]]:
