@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from tis.http.dependencies import SessionsDep
@@ -22,7 +22,7 @@ from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.columns import now
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import responses, schema_example
-from tis.marketplace.kit.fields import MAX_ID, Id, ReasonText
+from tis.marketplace.kit.fields import MAX_ID, Id, Moment, ReasonText
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
@@ -63,10 +63,10 @@ class DataRequestForm(StrictBody):
     reason: ReasonText = Field(
         description="how the person asked, and how you know who it is; the audit log has it, too"
     )
-    received_at: AwareDatetime | None = Field(None, description="if not now; it is due 72 hours later")
+    received_at: Moment | None = Field(None, description="if not now; it is due 72 hours later")
 
 
-class Refusal(StrictBody):
+class DataRequestRefusal(StrictBody):
     model_config = schema_example({"reason": "Nobody could tell who wrote the letter."})
 
     reason: ReasonText
@@ -139,7 +139,7 @@ async def erase(context: ContextDep, sessions: SessionsDep, request_id: Id) -> D
 
 
 @router.post("/{request_id}/refuse", responses=responses({**_REQUEST, **_ENDED, "status": "refused"}, _NO_REQUEST))
-def refuse(context: ContextDep, request_id: Id, form: Refusal) -> DataRequestView:
+def refuse(context: ContextDep, request_id: Id, form: DataRequestRefusal) -> DataRequestView:
     """End a request without doing what it asks for, with the reason, for admins."""
     with context.writing() as (session, principal):
         return _view(refuse_request(session, principal, request_id, form.reason))

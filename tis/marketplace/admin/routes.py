@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import AwareDatetime, BaseModel
+from pydantic import BaseModel
 from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session, joinedload
 
@@ -18,7 +18,7 @@ from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import responses
-from tis.marketplace.kit.fields import Id
+from tis.marketplace.kit.fields import Id, Moment
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message
@@ -30,7 +30,7 @@ router = APIRouter(tags=["admin"], route_class=CheckedRoute)
 
 # PostgreSQL refuses NUL in text.
 _Name = Annotated[str | None, Query(max_length=100, pattern=r"^[\x20-\x7e]*$")]
-_Moment = Annotated[AwareDatetime | None, Query(description="with its offset: `2026-11-28T00:00:00+07:00`")]
+_Bound = Annotated[Moment | None, Query(description="with its offset: `2026-11-28T00:00:00+07:00`")]
 _AUDIT_ENTRY: dict[str, Any] = {
     "id": 1,
     "at": "2026-11-21T03:00:00Z",
@@ -73,8 +73,8 @@ def list_audit_log(
     entity_id: _Name = None,
     actor: _Name = None,
     action: _Name = None,
-    since: _Moment = None,
-    until: _Moment = None,
+    since: _Bound = None,
+    until: _Bound = None,
     before: Before = None,
     limit: Limit = 50,
 ) -> JSONResponse:
