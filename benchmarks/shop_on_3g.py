@@ -39,7 +39,7 @@ _WATCH = """(() => {
     note("pictures", pictures.length && pictures.every((one) => one.complete && one.naturalWidth));
   };
   new MutationObserver(look).observe(document, { childList: true, subtree: true, attributes: true });
-  addEventListener("load", look, true);
+  document.addEventListener("load", look, true);
 })();"""
 _STATES = ("type", "goods", "pictures")
 

@@ -42,6 +42,8 @@ ORDER += [
     "supplier_words",
     "supplier_hours",
     "supplier_search",
+    "notice_counters",
+    "notices",
 ]
 _ALL_ADMINS = "users.role = "  # who changes admins locks all of them, before any other row
 ANYBODY = Principal(is_open=True)

@@ -161,6 +161,7 @@ TABLE = {
     "POST /api/products/{product_id}/reservations": RoutePolicy(NAMED, json={"quantity": 1}),
     "GET /api/reservations": RoutePolicy(NAMED),
     "GET /api/reservations/{reservation_id}": RoutePolicy(HOLDERS | MEMBERS),
+    "GET /api/notices/stream": RoutePolicy(NAMED, params={"once": "true"}),
     # Without a token, an open server takes everybody for the shop, too; a buyer with one is the buyer.
     "POST /api/reservations/{reservation_id}/commit": RoutePolicy(MEMBERS, MEMBERS | {"anonymous"}),
     "POST /api/reservations/{reservation_id}/accept": RoutePolicy(MEMBERS, MEMBERS | {"anonymous"}),

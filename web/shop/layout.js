@@ -3,21 +3,26 @@
 import { TopBar } from "../design/shell.js";
 import { Button, toast } from "../design/components.js";
 import { html, signal, useEffect } from "../app/view.js";
+import { later } from "../app/later.js";
 import { t } from "../app/words.js";
 import { account } from "../market/account.js";
 import { AccountMenu } from "./account/account_menu.js";
-import { AccountPage } from "./account/account_page.js";
-import { AssistantDrawer, AssistantPanel } from "./assistant/assistant_panel.js";
 import { compared, toggleCompared } from "./goods/product_card.js";
 import { forgetPlace, locate, near } from "./address/near.js";
 import { compareHash, goTo, place } from "./address/place.js";
-import { ComparePage } from "./product/compare_page.js";
-import { HoldsPage } from "./product/holds_page.js";
-import { ProductPage } from "./product/product_page.js";
 import { FilterChips } from "./search/chips.js";
 import { Filters, FiltersDrawer } from "./search/filters.js";
 import { Results } from "./search/results.js";
 import { SearchBox } from "./search/search_box.js";
+
+// A phone on a slow line gets the list of goods first.
+const part = (read) => later(read, () => toast(t("server.unreachable"), "circle-alert"));
+const AccountPage = part(async () => (await import("./account/account_page.js")).AccountPage);
+const AssistantDrawer = part(async () => (await import("./assistant/assistant_panel.js")).AssistantDrawer);
+const AssistantPanel = part(async () => (await import("./assistant/assistant_panel.js")).AssistantPanel);
+const ComparePage = part(async () => (await import("./product/compare_page.js")).ComparePage);
+const HoldsPage = part(async () => (await import("./product/holds_page.js")).HoldsPage);
+const ProductPage = part(async () => (await import("./product/product_page.js")).ProductPage);
 
 const wide = matchMedia("(min-width: 64rem)");
 const isWide = signal(wide.matches);

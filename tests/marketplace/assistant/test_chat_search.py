@@ -401,6 +401,16 @@ def test_beyond_the_quota_of_a_day_the_rules_answer(market: AskableMarket, model
     assert [day["tokens"] for day in usage] == [240]
 
 
+def test_a_message_keeps_what_its_answer_showed(buyer: httpx2.Client) -> None:
+    answer = ask(buyer)
+    message, question = buyer.get(f"/api/chat/conversations/{answer['session_id']}").json()
+    assert (question["role"], question["content"], question["details"]) == ("user", QUESTION, {})
+    details = message["details"]
+    assert message["content"] == answer["response"] and answer["products"]
+    assert details["products"] == answer["products"][:5] and details["suggestions"] == answer["suggestions"]
+    assert details["citations"] == answer["citations"]
+
+
 def test_a_deleted_conversation_is_gone_with_its_stream(buyer: httpx2.Client) -> None:
     one, other = (ask(buyer)["session_id"] for _ in range(2))
     assert buyer.delete(f"/api/chat/conversations/{one}").status_code == 200

@@ -8,14 +8,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy import delete, insert, select, text
 from sqlalchemy.orm import Session
 
 from tis.marketplace.tables import Notice, NoticeCounter, SupplierMember
 
 OPEN = "open"  # the account of requests without a token, where MARKETPLACE_AUTH=open
 MAX_KEPT = 1000  # of an account; older ones are deleted
-MAX_READ = 100  # at once
 _MAX_MEMBERS = 50  # of a supplier who are told
 _PENDING, _FORGOTTEN = "notices", "accounts without notices"  # in `info` of the session
 HoldNews = Literal["hold.made", "hold.accepted", "hold.refused", "hold.sold", "hold.released", "hold.expired"]
@@ -44,27 +43,27 @@ def forget_notices(session: Session, accounts: Collection[str]) -> None:
 
 
 def store_notices(session: Session, *, is_open: bool) -> Sequence[str]:
-    """Returns the accounts that have new ones. Locks their counters in one order."""
+    """Returns the accounts that have new ones. Locks their counters first, in one order."""
     pending: list[HoldChange] = session.info.pop(_PENDING, [])
     forgotten: set[str] = session.info.pop(_FORGOTTEN, set())
     if not pending and not forgotten:
         return ()
-    members = _members(session, {one.supplier_id for one in pending})
-    by_account: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
-    for one in pending:
-        shop = [*members[one.supplier_id], *([OPEN] if is_open else [])]
-        for role, accounts in (("buyer", [one.buyer or OPEN]), ("shop", shop)):
-            shown = {name: getattr(one, name) for name in ("reservation_id", "product_id", "supplier_id", "quantity")}
-            for account in accounts:
-                by_account[account].append((one.type, {**shown, "role": role}))
     session.flush()
-    for account in sorted(by_account.keys() | forgotten):
+    news = _by_account(session, pending, is_open=is_open)
+    latest: dict[str, int] = {}
+    for account in sorted(news.keys() | forgotten):
         if account in forgotten:
-            for table in (NoticeCounter, Notice):
-                session.execute(delete(table).where(table.account == account))
+            session.execute(delete(NoticeCounter).where(NoticeCounter.account == account))
         else:
-            _append(session, account, by_account[account])
-    return sorted(by_account.keys() - forgotten)
+            latest[account] = _count(session, account, len(news[account]))
+    if forgotten:
+        session.execute(delete(Notice).where(Notice.account.in_(forgotten)))
+    for account, last in latest.items():
+        first = last - len(news[account]) + 1
+        rows = [{"account": account, "number": first + at, **row} for at, row in enumerate(news[account])]
+        session.execute(insert(Notice), rows)
+        session.execute(delete(Notice).where(Notice.account == account, Notice.number <= last - MAX_KEPT))
+    return list(latest)
 
 
 def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int]:
@@ -72,32 +71,29 @@ def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int
     return {row.account: row.latest for row in session.execute(counters)}
 
 
-def oldest_number(session: Session, account: str) -> int | None:
-    """Of those that are kept."""
-    return session.scalar(select(func.min(Notice.number)).where(Notice.account == account))
+def _by_account(session: Session, pending: Sequence[HoldChange], *, is_open: bool) -> dict[str, list[dict[str, Any]]]:
+    """What each account is told, in the order in which it happened."""
+    members = _members(session, {one.supplier_id for one in pending})
+    news: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in pending:
+        shop = [*members[one.supplier_id], *([OPEN] if is_open else [])]
+        shown = {name: getattr(one, name) for name in ("reservation_id", "product_id", "supplier_id", "quantity")}
+        for role, accounts in (("buyer", [one.buyer or OPEN]), ("shop", shop)):
+            for account in accounts:
+                news[account].append({"type": one.type, "data": {**shown, "role": role}})
+    return news
 
 
-def read_notices(session: Session, account: str, after: int) -> Sequence[Notice]:
-    later = select(Notice).where(Notice.account == account, Notice.number > after)
-    return session.scalars(later.order_by(Notice.number).limit(MAX_READ)).all()
-
-
-def _append(session: Session, account: str, notices: Sequence[tuple[str, dict[str, Any]]]) -> None:
+def _count(session: Session, account: str, num: int) -> int:
+    """Locks the counter until the end of the transaction, and returns what it says then."""
     tail = (
         "ON DUPLICATE KEY UPDATE latest = latest + VALUES(latest)"
         if session.get_bind().dialect.name == "mysql"
         else "ON CONFLICT (account) DO UPDATE SET latest = notice_counters.latest + excluded.latest"
     )
     counted = text(f"INSERT INTO notice_counters (account, latest) VALUES (:account, :num) {tail}")
-    session.execute(counted, {"account": account, "num": len(notices)})
-    latest = latest_numbers(session, [account])[account]
-    first = latest - len(notices) + 1
-    rows = [
-        {"account": account, "number": first + at, "type": kind, "data": data}
-        for at, (kind, data) in enumerate(notices)
-    ]
-    session.execute(insert(Notice), rows)
-    session.execute(delete(Notice).where(Notice.account == account, Notice.number <= latest - MAX_KEPT))
+    session.execute(counted, {"account": account, "num": num})
+    return latest_numbers(session, [account])[account]
 
 
 def _members(session: Session, supplier_ids: Collection[int]) -> dict[int, list[str]]:

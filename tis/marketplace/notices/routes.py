@@ -2,23 +2,21 @@
 
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from tis.errors import BadRequest, ServiceError
+from tis.errors import ServiceError
 from tis.http.event_stream import HEARTBEAT, parse_cursor
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.notice_hub import NoticeHub
-from tis.marketplace.kit.notice_outbox import MAX_READ, OPEN, latest_numbers, oldest_number, read_notices
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.notices.schemas import STREAM_RESPONSES
-from tis.marketplace.policy import require_somebody
+from tis.marketplace.notices.service import MAX_READ, begin, read_after
 from tis.marketplace.tables import Notice
-from tis.streaming.errors import ReplayGap
 
 router = APIRouter(prefix="/notices", tags=["stock"], route_class=CheckedRoute)
 _NAME = "notices"  # in the ids of the events, where recorded answers have that of their session
@@ -41,7 +39,7 @@ async def follow_notices(
     from. A 410 for a `Last-Event-ID` says that notices after it are gone: read your reservations, and follow anew.
     """
     cursor = parse_cursor(last_event_id, None, _NAME)
-    account, after = await in_thread(_begin, context, None if cursor is None else cursor[1])
+    account, after = await in_thread(begin, context, None if cursor is None else cursor[1])
     hub = context.market.notices
     hub.require_room(account)
     first = _hello(after) if cursor is None else ""
@@ -52,46 +50,14 @@ async def follow_notices(
     )
 
 
-def _begin(context: RequestContext, cursor: int | None) -> tuple[str, int]:
-    """The account, and the number after which it reads."""
-    with context.reading() as (session, principal):
-        require_somebody(principal)
-        account = principal.account or OPEN
-        latest = latest_numbers(session, [account]).get(account, 0)
-        if cursor is None:
-            return account, latest
-        if cursor > latest:
-            raise BadRequest(
-                f"There is no notice {cursor} yet: the latest is {latest}.",
-                param="last_event_id",
-                code="invalid_last_event_id",
-            )
-        oldest = oldest_number(session, account) or latest + 1
-        if cursor + 1 < oldest:
-            raise ReplayGap(f"Notices before {oldest} are no longer kept: read your reservations anew.")
-        return account, cursor
-
-
-def _read(context: RequestContext, account: str, after: int) -> Sequence[Notice]:
-    """Looks at the token anew: a session that has ended, or an account that is gone, hears nothing more."""
-    with context.reading() as (session, principal):
-        require_somebody(principal)
-        notices = read_notices(session, account, after)
-        if notices and notices[0].number != after + 1:
-            raise ReplayGap("Notices were deleted while you were reading: read your reservations anew.")
-        session.expunge_all()
-        return notices
-
-
 async def _blocks(
     context: RequestContext, hub: NoticeHub, account: str, after: int, first: str, *, is_endless: bool
 ) -> AsyncIterator[bytes]:
     try:
         with hub.listening(account) as reader:
-            if first:
-                yield first.encode()
+            yield first.encode() or HEARTBEAT  # so that a client knows at once that it listens
             while not reader.is_ended:
-                notices = await in_thread(_read, context, account, after)
+                notices = await in_thread(read_after, context, account, after)
                 checked_at = time.monotonic()
                 if notices:
                     after = notices[-1].number

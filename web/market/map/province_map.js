@@ -41,7 +41,10 @@ export function ProvinceMap({ points, selected = null, onSelect, label = t("map"
   }, [selected]);
   useGestures(frame, setView);
   const zoom = (factor) => setView((old) => old && zoomed(old, factor));
-  const all = () => setView((old) => old && viewOf(isWhole(old) ? points : [], old.width, old.height));
+  const all = () => setView((old) => {
+    const fitting = old && viewOf(points, old.width, old.height);
+    return fitting && boxOnMap(fitting) === boxOnMap(old) ? viewOf([], old.width, old.height) : fitting;
+  });
   const onKey = (event) => {
     if (event.target !== frame.current || event.ctrlKey || event.metaKey || event.altKey) return;
     const nudge = KEYS[event.key];
@@ -56,7 +59,7 @@ export function ProvinceMap({ points, selected = null, onSelect, label = t("map"
   return html`<div class="map">
     <div class=${view && isWhole(view) ? "map-frame whole" : "map-frame"} ref=${frame} tabindex="0" role="group" aria-label=${label} aria-description=${t("map.keys")} onKeyDown=${onKey}>
       ${view && html`<svg class="map-land" viewBox=${boxOnMap(view)} preserveAspectRatio="none" aria-hidden="true">${drawn}</svg>
-        ${groupsOf(points, view, APART).map((group) => html`<${Group} key=${group.points[0].id} group=${group} view=${view} selected=${selected} onSelect=${onSelect} onZoom=${setView} />`)}`}
+        ${groupsIn(points, view).map((group) => html`<${Group} key=${group.points[0].id} group=${group} view=${view} selected=${selected} onSelect=${onSelect} onZoom=${setView} />`)}`}
     </div>
     <div class="map-buttons">
       <${Button} small icon="plus" label=${t("map.nearer")} onClick=${() => zoom(STEP)} />
@@ -87,5 +90,8 @@ function Group({ group, view, selected, onSelect, onZoom }) {
   return html`<button type="button" class=${chosen ? "map-point many chosen" : "map-point many"} style=${style} aria-label=${counted("map.group", points.length, { names })} onClick=${() => onZoom(viewOf(points, view.width, view.height))}>
     <span class="map-dot numbers">${points.length}</span></button>`;
 }
+
+/** Where somebody is stays in sight beside the others. */
+const groupsIn = (points, view) => [true, false].flatMap((isSelf) => groupsOf(points.filter((one) => (one.kind === "self") === isSelf), view, APART));
 
 const isInside = (view, { left, top }) => left > APART && top > APART && left < view.width - APART && top < view.height - APART;
