@@ -43,9 +43,9 @@ class DeskPage:
         """Types into a cell as a finger or a keyboard does, and leaves it by Enter."""
         cell = self.cell(name, field)
         if self.look.is_phone:
-            cell.tap()
+            cell.locator(".goods-value").tap()
         else:
-            cell.click()
+            cell.locator(".goods-value").click()
             self.page.keyboard.press("F2")
         field_of_cell = cell.locator("input")
         field_of_cell.fill(text)

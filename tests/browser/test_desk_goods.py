@@ -138,7 +138,7 @@ def test_a_seller_imports_a_sheet_mends_its_cells_edits_a_price_and_raises_many(
     desk.go_to("goods")
     expect(page.get_by_text(t("goods.found", number=500), exact=True)).to_be_visible()
     visitor.picture(page, "desk-goods")
-    desk.find("barang 40")
+    desk.find("b-40")
     expect(page.get_by_text(t("goods.found", number=10), exact=True)).to_be_visible()
     price = desk.edit("Barang 402", "price", "2.750")
     expect(price).to_contain_text(desk.rupiah(2750))
@@ -285,7 +285,7 @@ def test_a_product_is_made_gets_pictures_and_comes_back_after_its_end(
     expect(pictures.first.get_by_role("img", name="Kipas putih di meja")).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "desk-pictures")
-    desk.button("close").first.click()
+    desk.dialog.get_by_role("button", name=t("close"), exact=True).click()
     expect(desk.cell("Kipas meja", "picture").locator("img")).to_be_visible()
 
     desk.button("goods.actions.of", name="Kipas meja").click()

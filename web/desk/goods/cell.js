@@ -34,7 +34,9 @@ function Editor({ product, column, edit, onLeave }) {
   const isDone = useRef(false);
   useLayoutEffect(() => {
     ref.current.focus();
+    // What was typed goes on behind it.
     if (edit.selects) ref.current.select?.();
+    else ref.current.setSelectionRange?.(edit.text.length, edit.text.length);
   }, []);
   const leave = (writes, step) => {
     if (isDone.current) return;

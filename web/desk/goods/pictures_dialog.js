@@ -59,7 +59,7 @@ export function PicturesDialog({ product, onClose }) {
       onDescribe=${(alt) => changedBy(() => marketCall(`${path}/${one.id}`, { method: "PUT", json: alt === undefined ? { alt_status: "confirmed" } : { alt } }))} onRemove=${() => changedBy(() => marketCall(`${path}/${one.id}`, { method: "DELETE" }))} />`)}</ol>`}
     ${isFull ? html`<p class="soft">${t("goods.pictures.full", { number: MAX_PICTURES })}</p>` : html`<div class=${isOver ? "drop-zone is-over" : "drop-zone"} onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${onDrop}>
       <${Icon} name=${uploading ? "loader-circle" : "image-plus"} spin=${uploading > 0} /><p role="status">${t(uploading ? "goods.pictures.sending" : "goods.pictures.drop")}</p>
-      <input ref=${field} type="file" class="visually-hidden" accept=${TYPES} multiple tabindex="-1" aria-label=${t("goods.pictures.choose")} onChange=${(event) => { add([...event.target.files]); event.target.value = ""; }} />
+      <input ref=${field} type="file" hidden accept=${TYPES} multiple onChange=${(event) => { add([...event.target.files]); event.target.value = ""; }} />
       <${Button} icon="upload" disabled=${uploading > 0} onClick=${() => field.current.click()}>${t("goods.pictures.choose")}<//></div>`}
   </div><//>`;
 }

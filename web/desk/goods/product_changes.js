@@ -3,7 +3,7 @@
 import { formatNumber, formatRupiah, t } from "../../app/words.js";
 import { marketJson } from "../../market/market_calls.js";
 import { categoryName } from "../../market/categories.js";
-import { load, refreshRow, removeRow, replaceRow, shopPath } from "./goods_list.js";
+import { goods, load, refreshRow, removeRow, replaceRow, shopPath } from "./goods_list.js";
 import { changed } from "./undoing.js";
 
 const MAX_TRIES = 3;
@@ -37,8 +37,23 @@ async function undoField(after, field, before) {
   await refreshRow(after.id);
 }
 
-/** `expected` is what the field has now, as far as we know. */
-async function write(product, field, value, expected) {
+/** `expected` is what the field has now, as far as we know. Changes of one product are written one after the other. */
+function write(product, field, value, expected) {
+  const before = writing.get(product.id) ?? Promise.resolve();
+  const mine = before.catch(() => {}).then(() => writeNow(knownNow(product), field, value, expected));
+  writing.set(product.id, mine);
+  const forget = () => { if (writing.get(product.id) === mine) writing.delete(product.id); };
+  mine.then(forget, forget);
+  return mine;
+}
+
+const writing = new Map();
+
+/** With the version that the change before has made. */
+const knownNow = (product) => goods.value?.items.find((one) => one.id === product.id) ?? product;
+
+async function writeNow(product, field, value, expected) {
+  if (product[field] !== expected) throw new ChangedMeanwhile(product, field);
   for (let tries = 1, { version } = product; ; tries++) {
     try {
       const after = await marketJson(`api/products/${product.id}`, { method: "PUT", json: { [field]: value }, headers: { "If-Match": `"${version}"` } });

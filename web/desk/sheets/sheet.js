@@ -5,6 +5,7 @@ import { marketCall } from "../../market/market_calls.js";
 import { watchImports } from "./imports.js";
 
 const SHOWN_ROWS = 100;
+const WAIT_MILLISECONDS = 400;
 export const FIELDS = ["name", "sku", "price", "stock_quantity", "category", "condition", "brand", "tags", "description", "is_available", "pictures"];
 
 /** "none", "reading", "checked", "importing", "done" or "background". */
@@ -36,6 +37,7 @@ export const problems = computed(() => {
 let shopId = null;
 let importKey = null;
 let asking = null;
+let waiting = null;
 
 export function openSheets(id) {
   if (shopId !== id) closeSheet();
@@ -51,6 +53,7 @@ export function openSheet(dropped) {
 }
 
 export function closeSheet() {
+  clearTimeout(waiting);
   asking?.abort();
   batch(() => {
     stage.value = "none";
@@ -64,7 +67,9 @@ export function closeSheet() {
 /** A field stands for one column: the one that had it before is not imported then. */
 export function chooseField(position, field) {
   columns.value = columns.value.map((one) => (one.position === position ? { ...one, field } : field && one.field === field ? { ...one, field: null } : one));
-  return check();
+  // Arrow keys walk through all fields.
+  clearTimeout(waiting);
+  waiting = setTimeout(check, WAIT_MILLISECONDS);
 }
 
 export function editCell(row, position, text, before) {
@@ -77,6 +82,7 @@ export function editCell(row, position, text, before) {
 
 /** A dry run: what would be imported, and which cells are wrong. */
 export async function check() {
+  clearTimeout(waiting);
   asking?.abort();
   const mine = (asking = new AbortController());
   stage.value = "reading";
@@ -103,6 +109,7 @@ function takeReport(read) {
 
 /** All or none, or with `isPartial` without the rows that are wrong. The same sheet sent again is not imported twice. */
 export async function importSheet(isPartial) {
+  clearTimeout(waiting);
   stage.value = "importing";
   fault.value = null;
   importKey ??= `${Date.now()}-${Math.random()}`;

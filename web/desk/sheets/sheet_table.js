@@ -5,16 +5,16 @@ import { t } from "../../app/words.js";
 import { Button, Icon } from "../../design/components.js";
 import { cellKey, chooseField, columns, editCell, edits, FIELDS, problems } from "./sheet.js";
 
-export function SheetTable({ label, rows, isBusy }) {
+export function SheetTable({ label, rows }) {
   return html`<div class="sheet-scroll scroll" tabindex="0" role="region" aria-label=${label}><table class="table sheet-table">
-    <thead><tr><th scope="col" class="number">${t("sheets.row")}</th>${columns.value.map((column) => html`<th scope="col" key=${column.position}><${ColumnChoice} column=${column} isBusy=${isBusy} /></th>`)}</tr></thead>
+    <thead><tr><th scope="col" class="number">${t("sheets.row")}</th>${columns.value.map((column) => html`<th scope="col" key=${column.position}><${ColumnChoice} column=${column} /></th>`)}</tr></thead>
     <tbody>${rows.map((one) => html`<${SheetRow} key=${one.row} row=${one.row} cells=${one.cells} />`)}</tbody></table></div>`;
 }
 
-function ColumnChoice({ column, isBusy }) {
+function ColumnChoice({ column }) {
   const name = column.name || t("sheets.column.number", { number: column.position });
   return html`<div class=${column.field ? "sheet-column" : "sheet-column is-ignored"}><span class="one-line" title=${name}>${name}</span>
-    <select class="select" aria-label=${t("sheets.column.is", { name })} disabled=${isBusy} onChange=${(event) => chooseField(column.position, event.target.value || null)}>
+    <select class="select" aria-label=${t("sheets.column.is", { name })} onChange=${(event) => chooseField(column.position, event.target.value || null)}>
       <option value="" selected=${!column.field}>${t("sheets.column.ignored")}</option>${FIELDS.map((field) => html`<option value=${field} selected=${field === column.field}>${t(`goods.field.${field}`)}</option>`)}</select></div>`;
 }
 

@@ -47,7 +47,7 @@ export function DropZone() {
   };
   return html`<div class=${isOver ? "drop-zone is-over sheet-drop" : "drop-zone sheet-drop"} onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${onDrop}>
     <${Icon} name="file-spreadsheet" /><h2>${t("sheets.drop")}</h2><p>${t("sheets.drop.what")}</p>
-    <input ref=${field} type="file" class="visually-hidden" accept=${TYPES} tabindex="-1" aria-label=${t("sheets.choose")} onChange=${(event) => { take([...event.target.files]); event.target.value = ""; }} />
+    <input ref=${field} type="file" hidden accept=${TYPES} onChange=${(event) => { take([...event.target.files]); event.target.value = ""; }} />
     <${Button} kind="primary" icon="upload" onClick=${() => field.current.click()}>${t("sheets.choose")}<//>
     <p class="faint"><small>${t("sheets.drop.how")}</small></p></div>`;
 }
