@@ -17,7 +17,15 @@ from tis.marketplace.products.shop_goods import GoodsOrder
 
 # The path of each list, with every filter. Their own plans: `tests/marketplace/search/test_plans.py`.
 LISTS = {
-    "GET /api/suppliers": ["", "?city=jakarta", "?skip=1", "?category=fan", "?open_now=1"],
+    "GET /api/suppliers": [
+        "",
+        "?city=jakarta",
+        "?skip=1",
+        "?category=fan",
+        "?open_now=1",
+        "?status=suspended",
+        "?status=closed",
+    ],
     "GET /api/suppliers/{supplier_id}/members": [""],
     "GET /api/suppliers/{supplier_id}/products": [
         "",
@@ -44,7 +52,7 @@ LISTS = {
     "GET /api/suppliers/{supplier_id}/numbers": ["", "?weeks=12"],
     "GET /api/suppliers/{supplier_id}/reviews": ["", "?before=9", "?unanswered=1&before=9"],
     "GET /api/suppliers/{supplier_id}/tokens": [""],
-    "GET /api/users": ["", "?skip=1"],
+    "GET /api/users": ["", "?skip=1", "?email=jane"],
     "GET /api/users/me/export": [""],
     "GET /api/users/me/invitations": [""],
     "GET /api/auth/sessions": [""],
@@ -55,9 +63,21 @@ LISTS = {
     "GET /api/products/{product_id}/price-history": ["", "?before=9"],
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
-    "GET /api/audit": ["", "?entity=product", "?entity=product&entity_id=1&before=9", "?entity_id=1", "?actor=user:1"],
+    "GET /api/audit": [
+        "",
+        "?entity=product",
+        "?entity=product&entity_id=1&before=9",
+        "?entity_id=1",
+        "?actor=user:1",
+        "?action=moderate",
+        "?since=2026-11-28T00:00:00Z&until=2036-11-29T00:00:00Z",
+        "?until=2036-11-29T00:00:00Z&before=9",
+    ],
     "GET /api/admin/flagged-products": ["", "?before=9"],
     "GET /api/admin/flagged-answers": ["", "?before=9"],
+    "GET /api/admin/overview": [""],
+    "GET /api/admin/reviews": ["", "?status=published", "?before=9"],
+    "GET /api/admin/data-requests": ["", "?status=open", "?user_id=1", "?status=done&before=9"],
     "GET /api/categories": [""],
     "GET /api/synonyms": [""],
 }

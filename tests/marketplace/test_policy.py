@@ -187,6 +187,20 @@ TABLE = {
     "DELETE /api/admin/flagged-products/{product_id}": same_in_open_mode(ADMIN),
     "GET /api/admin/flagged-answers": same_in_open_mode(ADMIN),
     "DELETE /api/admin/flagged-answers/{review_id}": same_in_open_mode(ADMIN),
+    "GET /api/admin/overview": same_in_open_mode(ADMIN),
+    "GET /api/admin/reviews": same_in_open_mode(ADMIN),
+    "POST /api/admin/search-preview": same_in_open_mode(
+        ADMIN, json={"change": {"action": "delete_synonym", "term": "{term}"}}
+    ),
+    "GET /api/admin/data-requests": same_in_open_mode(ADMIN),
+    "POST /api/admin/data-requests": same_in_open_mode(
+        ADMIN, json={"user_id": "{user_id}", "kind": "export", "reason": "A letter"}
+    ),
+    "POST /api/admin/data-requests/{request_id}/export": same_in_open_mode(ADMIN, names={"request_id": "export_id"}),
+    "POST /api/admin/data-requests/{request_id}/erase": same_in_open_mode(ADMIN, names={"request_id": "erasure_id"}),
+    "POST /api/admin/data-requests/{request_id}/refuse": same_in_open_mode(
+        ADMIN, json={"reason": "Nobody knows who wrote"}, names={"request_id": "erasure_id"}
+    ),
 }
 
 

@@ -20,6 +20,7 @@ from tis.marketplace.tables import (
     Category,
     Conversation,
     ConversationMessage,
+    DataRequest,
     Product,
     ProductPicture,
     RefreshToken,
@@ -119,12 +120,16 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         expires_at=now() + timedelta(days=1),
     )
     reservation_id, import_id = str(uuid4()), str(uuid4())
+    asked = {"user_id": user_id, "reason": "A letter", "received_at": now(), "due_at": now() + timedelta(hours=72)}
+    copy, erasure = DataRequest(kind="export", **asked), DataRequest(kind="erase", **asked)
     conversation = Conversation(user_id=user_id, session_id=f"chat_{uuid4().hex}", title="Kipas murah")
     later = now() + timedelta(minutes=15)
     session.add_all(
         [
             review,
             till,
+            copy,
+            erasure,
             conversation,
             UserPreferences(user_id=user_id, brands=["maspion"]),
             Synonym(term=f"word{number}", means="kipas"),
@@ -143,6 +148,8 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "other_product_id": str(other_id),
         "review_id": str(review.id),
         "token_id": str(till.id),
+        "export_id": str(copy.id),
+        "erasure_id": str(erasure.id),
         "reservation_id": reservation_id,
         "import_id": import_id,
         "chat_session_id": conversation.session_id,

@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter
 
+from tis.marketplace.admin import data_request_routes, overview_routes, preview_routes
 from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
@@ -46,6 +47,9 @@ for room in (
     email_routes,
     link_page,
     admin,
+    overview_routes,
+    preview_routes,
+    data_request_routes,
     parse_routes,
     chat_routes,
 ):

@@ -450,6 +450,7 @@ class Review(Table):
         Index("ix_reviews_unanswered", "supplier_id", "status", "id", **_where("answer IS NULL")),
         Index("ix_reviews_supplier_id_created_at", "supplier_id", "created_at"),
         Index("ix_reviews_answer_flagged", "id", **_where("answer_flagged_reason IS NOT NULL")),
+        Index("ix_reviews_status_id", "status", "id"),
     )
 
 
@@ -628,7 +629,7 @@ class AuditEntry(Table):
     __tablename__ = "audit_log"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    at: Mapped[datetime] = mapped_column(default=now, index=True)
+    at: Mapped[datetime] = mapped_column(default=now)
     actor: Mapped[str | None] = mapped_column(String(32))
     action: Mapped[str] = mapped_column(String(64))
     entity: Mapped[str] = mapped_column(String(32))
@@ -637,9 +638,35 @@ class AuditEntry(Table):
     request_id: Mapped[str | None] = mapped_column(String(128))
 
     __table_args__ = (
+        Index("ix_audit_log_at_id", "at", "id"),
         Index("ix_audit_log_entity_id", "entity", "id"),
         Index("ix_audit_log_entity_id_id", "entity_id", "id"),
         Index("ix_audit_log_actor_id", "actor", "id"),
+    )
+
+
+class DataRequest(Table):
+    """That a person who cannot sign in wants a copy of the own data, or its end; and how that went on."""
+
+    __tablename__ = "data_requests"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    status: Mapped[str] = mapped_column(String(16), default="open")
+    reason: Mapped[str] = mapped_column(String(500))  # how the person asked, and how an admin knew who it was
+    received_at: Mapped[datetime]
+    due_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    created_by: Mapped[str | None] = mapped_column(String(32))
+    ended_at: Mapped[datetime | None]
+    ended_by: Mapped[str | None] = mapped_column(String(32))
+    ended_reason: Mapped[str | None] = mapped_column(String(500))  # why it was refused
+
+    __table_args__ = (
+        CheckConstraint("kind IN ('export', 'erase')", name="kind"),
+        CheckConstraint("status IN ('open', 'done', 'refused')", name="status"),
+        Index("ix_data_requests_status_id", "status", "id"),
     )
 
 

@@ -222,3 +222,18 @@ def test_a_model_that_is_not_served_ends_the_start(tmp_path: Path) -> None:
     assert (REPOSITORY / "models" / "demo-embedding").is_dir()
     with pytest.raises(CatalogueError, match="MARKETPLACE_EMBEDDING_MODEL names 'other'"):
         create_app(settings(tmp_path, marketplace_embedding_model="other"))
+
+
+def test_a_preview_of_a_synonym_finds_by_meaning_as_the_search_does(shopping: Shopping) -> None:
+    synonym = {"term": "menghangatkan", "means": "selimut"}
+    with shopping.server.as_(f"admin:{shopping.server.user('Ada Admin', role='admin')}") as admin:
+        change = {"action": "put_synonym", **synonym}
+        preview = admin.post("/api/admin/search-preview", json={"change": change, "queries": [WISH]})
+        [shown] = preview.json()["queries"]
+        before = shopping.search(limit=10)
+        assert before["by_meaning"] and shown["before"]["product_ids"] == [one["id"] for one in before["items"]]
+        assert admin.post("/api/synonyms", json=synonym).is_success
+        after = shopping.search(limit=10)
+        assert admin.delete("/api/synonyms/menghangatkan").is_success
+    assert after["by_meaning"] and shown["after"]["product_ids"] == [one["id"] for one in after["items"]]
+    assert shown["before"] != shown["after"]

@@ -19,6 +19,7 @@ from tis.marketplace.tables import (
     AuditEntry,
     ChatUsage,
     Conversation,
+    DataRequest,
     IdempotentRequest,
     Notice,
     Reservation,
@@ -55,6 +56,7 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
         _delete(writing, (Conversation.id,), Conversation.updated_at < used, _MAX_CONVERSATIONS_AT_ONCE)
     if at := before.get("audit_days"):
         _delete(writing, (AuditEntry.id,), AuditEntry.at < at)
+        _delete(writing, (DataRequest.id,), DataRequest.ended_at < at)
     if at := before.get("movement_days"):
         _in_batches(writing, partial(_carry_movements, before=at), _MAX_AT_ONCE)
     if ended := before.get("reservation_days"):

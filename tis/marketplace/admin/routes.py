@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
-from sqlalchemy import select, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session, joinedload
 
 from tis.errors import NotFound
@@ -18,7 +18,7 @@ from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import responses
-from tis.marketplace.kit.fields import Id
+from tis.marketplace.kit.fields import Id, Moment
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message
@@ -30,6 +30,7 @@ router = APIRouter(tags=["admin"], route_class=CheckedRoute)
 
 # PostgreSQL refuses NUL in text.
 _Name = Annotated[str | None, Query(max_length=100, pattern=r"^[\x20-\x7e]*$")]
+_Bound = Annotated[Moment | None, Query(description="with its offset: `2026-11-28T00:00:00+07:00`")]
 _AUDIT_ENTRY: dict[str, Any] = {
     "id": 1,
     "at": "2026-11-21T03:00:00Z",
@@ -71,14 +72,22 @@ def list_audit_log(
     entity: _Name = None,
     entity_id: _Name = None,
     actor: _Name = None,
+    action: _Name = None,
+    since: _Bound = None,
+    until: _Bound = None,
     before: Before = None,
     limit: Limit = 50,
 ) -> JSONResponse:
-    """List who changed what, newest first, for admins."""
-    filters = {"entity": entity, "entity_id": entity_id, "actor": actor}
+    """List who changed what and when, newest first, for admins."""
+    filters = {"entity": entity, "entity_id": entity_id, "actor": actor, "action": action}
     with context.reading() as (session, principal):
         entries = _find_entries(
-            session, principal, {name: value for name, value in filters.items() if value}, before, limit + 1
+            session,
+            principal,
+            {name: value for name, value in filters.items() if value},
+            (since, until),
+            before,
+            limit + 1,
         )
         return page_response(request, entries, limit, _audit_view, lambda entry: entry.id)
 
@@ -88,11 +97,28 @@ def _audit_view(entry: AuditEntry) -> AuditView:
 
 
 def _find_entries(
-    session: Session, principal: Principal, filters: dict[str, str], before: int | None, limit: int
+    session: Session,
+    principal: Principal,
+    filters: dict[str, str],
+    between: tuple[datetime | None, datetime | None],
+    before: int | None,
+    limit: int,
 ) -> Sequence[AuditEntry]:
     require_admin(principal)
-    rows = select(AuditEntry).filter_by(**filters).order_by(AuditEntry.id.desc()).limit(limit)
-    return session.scalars(rows if before is None else rows.where(AuditEntry.id < before)).all()
+    since, until = between
+    # By time where one is asked for: the index has both. Entries of several servers may be a little out of order.
+    order = (AuditEntry.id,) if since is None and until is None else (AuditEntry.at, AuditEntry.id)
+    rows = select(AuditEntry).filter_by(**filters).order_by(*(column.desc() for column in order)).limit(limit)
+    if since is not None:
+        rows = rows.where(AuditEntry.at >= since)
+    if until is not None:
+        rows = rows.where(AuditEntry.at < until)
+    if before is not None and len(order) == 1:
+        rows = rows.where(AuditEntry.id < before)
+    elif before is not None:
+        last_at = select(AuditEntry.at).where(AuditEntry.id == before).scalar_subquery()
+        rows = rows.where(tuple_(*order) < tuple_(last_at, before))
+    return session.scalars(rows).all()
 
 
 class FlaggedProductView(BaseModel):

@@ -2,11 +2,12 @@
 
 import math
 import unicodedata
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from email_validator import EmailNotValidError, validate_email
 from fastapi import Path
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 from tis.marketplace.tables import MAX_RUPIAH
 
@@ -123,12 +124,15 @@ TypedEmail = words_up_to(320)
 Words = words_up_to(100)  # of a filter
 Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
+ReasonText = text_up_to(500)  # why an admin did something
 AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
 Reason = text_up_to(200)  # why a shop corrects its stock, or refuses a reservation
 AnswerText = text_up_to(2000)  # of a shop, to a review
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MAX_RUPIAH)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_STOCK)]
+# No farther: in UTC, the first and the last hours of the calendar are no dates.
+Moment = Annotated[AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(3000, 1, 1, tzinfo=UTC))]
 Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
 Longitude = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
 

@@ -17,11 +17,14 @@ from tis.marketplace.reviews.schemas import (
     REVIEW_CREATED,
     REVIEW_MODERATED,
     REVIEWS_LISTED,
+    REVIEWS_OF_ALL,
     Moderation,
+    ProductReviewView,
     ReviewChange,
     ReviewForm,
     ReviewStatus,
     ReviewView,
+    product_review_view,
     review_view,
 )
 from tis.marketplace.reviews.service import (
@@ -29,6 +32,7 @@ from tis.marketplace.reviews.service import (
     add_review,
     change_review,
     delete_review,
+    list_all_reviews,
     list_reviews,
     set_status,
 )
@@ -85,7 +89,22 @@ def delete(review_id: Id, context: ContextDep) -> JSONResponse:
 def moderate(review_id: Id, form: Moderation, context: ContextDep) -> JSONResponse:
     """Hide a review or show it again, for admins."""
     with context.writing() as (session, principal):
-        return json_response(_view(set_status(session, context.market.search, principal, review_id, form.status)))
+        search = context.market.search
+        return json_response(_view(set_status(session, search, principal, review_id, form.status, form.reason)))
+
+
+@router.get("/admin/reviews", response_model=list[ProductReviewView], responses=REVIEWS_OF_ALL)
+def listed_for_admins(
+    context: ContextDep,
+    request: Request,
+    status: ReviewStatus = "hidden",
+    before: Before = None,
+    limit: Limit = 50,
+) -> JSONResponse:
+    """List the hidden reviews of all products, or the published ones, newest first, for admins."""
+    with context.reading() as (session, principal):
+        reviews = list_all_reviews(session, principal, status, before, limit + 1)
+        return page_response(request, reviews, limit, lambda row: product_review_view(*row), lambda row: row[0].id)
 
 
 def _view(review_and_author: ReviewAndAuthor) -> ReviewView:

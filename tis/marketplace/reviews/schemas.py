@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
-from tis.marketplace.kit.fields import AnswerText, Name, ReviewText, abbreviated_name
+from tis.marketplace.kit.fields import AnswerText, Name, ReasonText, ReviewText, abbreviated_name
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.tables import Review, User
 
@@ -59,6 +60,7 @@ class ReviewChange(StrictBody):
 
 class Moderation(StrictBody):
     status: ReviewStatus
+    reason: ReasonText | None = Field(None, description="for the audit log")
 
 
 class ReviewAnswerForm(StrictBody):
@@ -87,7 +89,7 @@ class ReviewView(BaseModel):
     answer: AnswerView | None  # of the shop
 
 
-class ShopReviewView(ReviewView):
+class ProductReviewView(ReviewView):
     product_name: str
 
 
@@ -105,8 +107,8 @@ def review_view(review: Review, author: User) -> ReviewView:
     return ReviewView(**columns, author=_author_name(author), answer=_answer_of(review))
 
 
-def shop_review_view(review: Review, author: User, product_name: str) -> ShopReviewView:
-    return ShopReviewView(**dict(review_view(review, author)), product_name=product_name)
+def product_review_view(review: Review, author: User, product_name: str) -> ProductReviewView:
+    return ProductReviewView(**dict(review_view(review, author)), product_name=product_name)
 
 
 def _answer_of(review: Review) -> AnswerView | None:
@@ -131,6 +133,9 @@ REVIEW_CREATED = responses(
     KEY_USED,
 )
 REVIEWS_LISTED = responses([REVIEW_EXAMPLE], _NO_PRODUCT)
+REVIEWS_OF_ALL = responses(
+    [{**REVIEW_EXAMPLE, "status": "hidden", "product_name": "Kipas angin 12 inci"}], ADMIN_REQUIRED
+)
 REVIEW_CHANGED = responses(REVIEW_EXAMPLE, {403: "This review belongs to another user."}, _NO_REVIEW)
 REVIEW_MODERATED = responses({**REVIEW_EXAMPLE, "status": "hidden"}, {403: "Only an admin may do that."}, _NO_REVIEW)
 SHOP_REVIEWS_LISTED = responses([SHOP_REVIEW_EXAMPLE], {404: "Supplier not found"})

@@ -35,6 +35,19 @@ def list_reviews(
     return [(review, user) for review, user in session.execute(rows.order_by(Review.id.desc()).limit(limit))]
 
 
+def list_all_reviews(
+    session: Session, principal: Principal, status: str, before: int | None, limit: int
+) -> Sequence[tuple[Review, User, str]]:
+    """Newest first, each with the name of its product."""
+    require_admin(principal)
+    rows = select(Review, User, Product.name).join(User, User.id == Review.user_id)
+    rows = rows.join(Product, Product.id == Review.product_id).where(Review.status == status)
+    if before is not None:
+        rows = rows.where(Review.id < before)
+    found = session.execute(rows.order_by(Review.id.desc()).limit(limit))
+    return [(review, user, name) for review, user, name in found]
+
+
 def add_review(
     session: Session, search: ProductSearch, principal: Principal, product_id: int, values: Mapping[str, Any]
 ) -> ReviewAndAuthor:
@@ -116,13 +129,19 @@ def count_verified(session: Session, search: ProductSearch, review: Review) -> N
 
 
 def set_status(
-    session: Session, search: ProductSearch, principal: Principal, review_id: int, status: str
+    session: Session,
+    search: ProductSearch,
+    principal: Principal,
+    review_id: int,
+    status: str,
+    reason: str | None = None,
 ) -> ReviewAndAuthor:
     """Moderation. A hidden review does not count in the rating."""
     require_admin(principal)
     review = lock_review(session, review_id)
     if review.status != status:
-        audit.note(session, principal, "moderate", "review", review.id, status=[review.status, status])
+        noted = {"reason": reason} if reason else {}
+        audit.note(session, principal, "moderate", "review", review.id, status=[review.status, status], **noted)
         review.status = status
         sign = 1 if status == "published" else -1
         _update_rating(session, search, review, sign * review.rating, sign)

@@ -1,8 +1,10 @@
 """The search of the marketplace: finds products, counts facets and updates the search index."""
 
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
+from typing import Self
 
 from sqlalchemy.orm import Session
 
@@ -44,7 +46,7 @@ from tis.marketplace.search.sql import id_list, read_memo, run
 from tis.marketplace.search.supplier_index import index_new_suppliers, index_supplier
 from tis.marketplace.search.text_query import UnderstoodText
 from tis.marketplace.search.understanding import understand
-from tis.marketplace.search.vocabulary_cache import VocabularyCache
+from tis.marketplace.search.vocabulary_cache import FixedVocabulary, VocabularyCache, load_vocabulary
 
 _NEAREST_PAGE = PageRequest(limit=5, with_total=False)  # of other places, where a named one has nothing
 _FEW = 5  # if fewer products match all words, those that match some follow
@@ -56,8 +58,14 @@ class ProductSearch:
     def __init__(self, index: TextIndex, limits: SearchLimits | None = None) -> None:
         self.index = index
         self.cursor_key = CursorKey()  # `Market` sets that of its secret, once it has one
-        self._vocabulary = VocabularyCache()
+        self._vocabulary: VocabularyCache | FixedVocabulary = VocabularyCache()
         self._limits = limits or SearchLimits()
+
+    def with_words_of(self, session: Session) -> Self:
+        """A search by the categories and synonyms that this transaction sees, also after it was rolled back."""
+        fixed = copy(self)
+        fixed._vocabulary = FixedVocabulary(load_vocabulary(session), self._vocabulary.brands(session))
+        return fixed
 
     def read(self, session: Session, query: ProductQuery) -> BoxReading:
         """Makes filters and an order of what the text says. The name of a product is looked for as it is."""
@@ -213,7 +221,8 @@ class ProductSearch:
     def _understand(self, session: Session, query: ProductQuery) -> UnderstoodText:
         if query.text is None:
             return UnderstoodText()
-        understood: dict[str, UnderstoodText] = read_memo(session).setdefault("understood", {})
+        # Another search may read other words in the same transaction.
+        understood: dict[str, UnderstoodText] = read_memo(session).setdefault((self, "understood"), {})
         if query.text not in understood:
             vocabulary = self._vocabulary.current(session)
             understood[query.text] = understand(session, self.index, vocabulary, query.text)

@@ -42,19 +42,40 @@ class VocabularyCache:
         version = next((version for [version] in run_once(session, "SELECT version FROM taxonomy_version")), "")
         loaded = self._loaded
         if loaded is None or loaded[0] != version:
-            loaded = self._loaded = (version, _load_vocabulary(session))
+            loaded = self._loaded = (version, load_vocabulary(session))
         return loaded[1]
 
     def with_brands(self, session: Session) -> Vocabulary:
+        brands = self.brands(session)
+        current, found = self.current(session), self._with_brands
+        # The same object as long as nothing changes: others keep by it what they have made of it.
+        if found is None or found[0] is not current or found[1].brands is not brands:
+            found = self._with_brands = (current, replace(current, brands=brands))
+        return found[1]
+
+    def brands(self, session: Session) -> tuple[str, ...]:
         brands = self._brands
         if brands is None or time.monotonic() - brands[0] > _MAX_AGE_OF_BRANDS:
             read = tuple(sorted(brand for [brand] in run(session, _BRANDS)))
             brands = self._brands = (time.monotonic(), brands[1] if brands and brands[1] == read else read)
-        current, found = self.current(session), self._with_brands
-        # The same object as long as nothing changes: others keep by it what they have made of it.
-        if found is None or found[0] is not current or found[1].brands is not brands[1]:
-            found = self._with_brands = (current, replace(current, brands=brands[1]))
-        return found[1]
+        return brands[1]
+
+
+class FixedVocabulary:
+    """The vocabulary of one moment, whatever the tables have later."""
+
+    def __init__(self, vocabulary: Vocabulary, brands: tuple[str, ...]) -> None:
+        self._vocabulary = vocabulary
+        self._with_brands = replace(vocabulary, brands=brands)
+
+    def current(self, session: Session) -> Vocabulary:
+        return self._vocabulary
+
+    def with_brands(self, session: Session) -> Vocabulary:
+        return self._with_brands
+
+    def brands(self, session: Session) -> tuple[str, ...]:
+        return self._with_brands.brands
 
 
 def expire_categories(session: Session) -> None:
@@ -62,7 +83,7 @@ def expire_categories(session: Session) -> None:
     session.execute(update(TaxonomyVersion).values(version=uuid4().hex))
 
 
-def _load_vocabulary(session: Session) -> Vocabulary:
+def load_vocabulary(session: Session) -> Vocabulary:
     rows = run(session, "SELECT slug, parent, name_id, name_en FROM categories ORDER BY slug")
     names = {slug: _spellings(slug, name_id, name_en) for slug, _, name_id, name_en in rows}
     own_names = {slug: {_phrase(name) for name in (slug, *own)} for slug, _, *own in rows}

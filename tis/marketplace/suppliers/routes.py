@@ -56,7 +56,7 @@ from tis.marketplace.suppliers.service import (
     restore_supplier,
     set_status,
 )
-from tis.marketplace.suppliers.supplier_search import SupplierQuery, found_suppliers, found_view
+from tis.marketplace.suppliers.supplier_search import SupplierQuery, SupplierState, found_suppliers, found_view
 from tis.marketplace.tables import Supplier
 
 router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedRoute)
@@ -102,13 +102,14 @@ def list_suppliers(
     city: Annotated[Words | None, Query(description=CITY_FILTER_DESCRIPTION)] = None,
     category: Annotated[Keyword | None, Query(description="of a product that can be bought there")] = None,
     open_now: Annotated[bool, Query(description="`true`: only those whose opening hours say so")] = False,
+    status: Annotated[SupplierState, Query(description="another than `active`: for admins")] = "active",
 ) -> list[FoundSupplier]:
     """Find suppliers. Without `q` and `user_lat`, the oldest come first.
 
     All words of `q` must be in the name, the city or the province; the last may be the beginning of a word. The best
     match comes first, then the nearest, then the best rated.
     """
-    query = SupplierQuery(validate_name(q), city, category, open_now, vicinity)
+    query = SupplierQuery(validate_name(q), city, category, open_now, vicinity, status)
     if query.is_ranked:
         count_in_thread(request, "searches")
     with context.reading() as (session, principal):
@@ -209,8 +210,10 @@ def reopen_supplier(context: ContextDep, supplier_id: Id) -> SupplierView:
 def put_status(
     context: ContextDep,
     supplier_id: Id,
-    body: Annotated[SupplierStatus, example_body({"status": "suspended"})],
+    body: Annotated[SupplierStatus, example_body({"status": "suspended", "reason": "Sells what it does not have."})],
 ) -> SupplierView:
     """Suspend a supplier or end its suspension, for admins."""
     with context.writing() as (session, principal):
-        return supplier_view(set_status(session, principal, context.market.search, supplier_id, body.status), principal)
+        search = context.market.search
+        supplier = set_status(session, principal, search, supplier_id, body.status, body.reason)
+        return supplier_view(supplier, principal)

@@ -21,6 +21,7 @@ from tis.marketplace.kit.fields import (
     Longitude,
     Name,
     PhoneNumber,
+    ReasonText,
     abbreviated_name,
 )
 from tis.marketplace.kit.geo import WithPlaceChange
@@ -173,6 +174,7 @@ class SupplierChange(WithPlaceChange, VersionedChange):
 
 class SupplierStatus(StrictBody):
     status: Literal["active", "suspended"]
+    reason: ReasonText | None = Field(None, description="for the audit log")
 
 
 class NewMember(StrictBody):

@@ -129,7 +129,12 @@ def restore_supplier(session: Session, principal: Principal, search: ProductSear
 
 
 def set_status(
-    session: Session, principal: Principal, search: ProductSearch, supplier_id: int, status: str
+    session: Session,
+    principal: Principal,
+    search: ProductSearch,
+    supplier_id: int,
+    status: str,
+    reason: str | None = None,
 ) -> Supplier:
     require_admin(principal)
     supplier = lock_supplier_for_update(session, principal, supplier_id)
@@ -137,7 +142,8 @@ def set_status(
     if before != status:
         if status == "suspended":
             end_all_chains(session, supplier_account(supplier_id))
-        _record_status(session, principal, search, supplier, "supplier.status", status=[before, status])
+        noted = {"reason": reason} if reason else {}
+        _record_status(session, principal, search, supplier, "supplier.status", status=[before, status], **noted)
     return supplier
 
 

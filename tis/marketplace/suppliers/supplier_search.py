@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     ColumnElement,
@@ -27,6 +27,7 @@ from tis.marketplace.kit.origin import Vicinity
 from tis.marketplace.kit.paging import CursorPage
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import PRIOR_COUNT
+from tis.marketplace.policy import require_admin
 from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.city_filter import MAX_CITIES, cities_of, city_test
@@ -37,6 +38,7 @@ from tis.marketplace.search.supplier_index import NAME, name_key_of
 from tis.marketplace.suppliers.schemas import FoundSupplier, supplier_view
 from tis.marketplace.tables import UNRATED, ProductFacts, Supplier, SupplierFacts, SupplierHours, SupplierWord
 
+SupplierState = Literal["active", "suspended", "closed"]
 _MAX_WORDS = 12
 # With more suppliers than fit on a page within one of these, those further away are not measured.
 _RINGS_KM = (10.0, 50.0, 250.0)
@@ -55,6 +57,7 @@ class SupplierQuery:
     category: str | None = None
     open_now: bool = False
     vicinity: Vicinity = field(default_factory=Vicinity)
+    status: SupplierState = "active"
 
     @property
     def is_ranked(self) -> bool:
@@ -64,6 +67,8 @@ class SupplierQuery:
 def found_suppliers(
     session: Session, search: ProductSearch, principal: Principal, page: CursorPage, query: SupplierQuery
 ) -> list[FoundSupplier]:
+    if query.status != "active":
+        require_admin(principal)
     query = _with_said_city(session, search, query)
     if query.is_ranked:
         ids = page.read_ranked(session, ranked_suppliers(session, search, query))
@@ -114,8 +119,10 @@ def _distance_km(supplier: Supplier, origin: Point | None) -> float | None:
 
 
 def filtered_suppliers(session: Session, search: ProductSearch, query: SupplierQuery) -> Select[Supplier]:
-    """Those that are open for business, without the words and the place."""
-    found = select(Supplier).where(Supplier.status == "active", Supplier.deleted_at.is_(None))
+    """Those of its status, usually open for business; without the words and the place."""
+    found = select(Supplier).where(Supplier.deleted_at.is_not(None))
+    if query.status != "closed":
+        found = select(Supplier).where(Supplier.status == query.status, Supplier.deleted_at.is_(None))
     if query.city:
         found = found.where(_is_in_city(session, query.city))
     if query.category is not None:

@@ -1,4 +1,4 @@
-"""Exports all data about a user, for the user."""
+"""Exports all data about a user."""
 
 from typing import Any
 
@@ -6,13 +6,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import MAX_EXPORTED_ROWS, account_export, columns_of, rows_of, user_account
-from tis.marketplace.kit.principal import Principal
-from tis.marketplace.policy import require_user
 from tis.marketplace.reviews.answers import exported_answers
 from tis.marketplace.tables import (
     ChatUsage,
     Conversation,
     ConversationMessage,
+    DataRequest,
     Review,
     ShopToken,
     Supplier,
@@ -25,8 +24,7 @@ from tis.marketplace.users.service import find_user
 _MAX_MESSAGES = 5000  # of all conversations together; each may be long, and the routes of conversations have the rest
 
 
-def export_user_data(session: Session, principal: Principal) -> dict[str, Any]:
-    user_id = require_user(principal)
+def export_user_data(session: Session, user_id: int) -> dict[str, Any]:
     user = find_user(session, user_id)
     answers = exported_answers(session, Review.answered_by == user_account(user_id))
     conversations, were_cut = _conversations(session, user_id)
@@ -42,6 +40,7 @@ def export_user_data(session: Session, principal: Principal) -> dict[str, Any]:
         "conversations": conversations,
         "preferences": columns_of(preferences) if preferences else None,
         "chat_usage": rows_of(session, select(ChatUsage).where(ChatUsage.user_id == user_id)),
+        "data_requests": rows_of(session, select(DataRequest).where(DataRequest.user_id == user_id)),
         **account_export(session, user_account(user_id), [name for name, is_cut in cut.items() if is_cut]),
     }
 

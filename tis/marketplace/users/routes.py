@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from tis.http.dependencies import SessionsDep
 from tis.marketplace.auth.passwords import hashed_new
@@ -22,13 +22,13 @@ from tis.marketplace.auth.service import password_hash_of, register_user, requir
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import STALE_VERSION, example_body, responses
-from tis.marketplace.kit.fields import Id
+from tis.marketplace.kit.fields import Id, TypedEmail
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
-from tis.marketplace.policy import require_admin, require_user_visible
+from tis.marketplace.policy import require_admin, require_user, require_user_visible
 from tis.marketplace.rates import limited
 from tis.marketplace.tables import User
 from tis.marketplace.users.chat_streams import delete_all_streams
@@ -47,7 +47,7 @@ from tis.marketplace.users.schemas import (
     UserView,
     user_view,
 )
-from tis.marketplace.users.service import change_profile, delete_user, find_user, grant_rights, not_deleted_users
+from tis.marketplace.users.service import change_profile, delete_user, find_user, grant_rights, users_with_email
 
 router = APIRouter(prefix="/users", tags=["users"], route_class=CheckedRoute)
 
@@ -78,11 +78,15 @@ def _own_view(user: User) -> UserView:
 
 
 @router.get("", responses=responses([USER_EXAMPLE], ADMIN_REQUIRED))
-def list_users(context: ContextDep, page: CursorPageDep) -> list[UserView]:
-    """List all users, for admins."""
+def list_users(
+    context: ContextDep,
+    page: CursorPageDep,
+    email: Annotated[TypedEmail | None, Query(description="an e-mail, or how it begins")] = None,
+) -> list[UserView]:
+    """List all users, for admins, or those whose e-mail begins so."""
     with context.reading() as (session, principal):
         require_admin(principal)
-        users = [user_view(user, principal) for user in page.read(session, User, not_deleted_users())]
+        users = [user_view(user, principal) for user in page.read(session, User, users_with_email(email))]
     _note_read(context, principal, [user.id for user in users])
     return users
 
@@ -91,7 +95,7 @@ def list_users(context: ContextDep, page: CursorPageDep) -> list[UserView]:
 def export_me(context: ContextDep) -> dict[str, Any]:
     """Export all data about the caller."""
     with context.reading() as (session, principal):
-        return export_user_data(session, principal)
+        return export_user_data(session, require_user(principal))
 
 
 @router.put("/me", responses=responses(USER_EXAMPLE, USER_REQUIRED, STALE_VERSION))

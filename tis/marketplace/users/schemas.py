@@ -52,6 +52,7 @@ EXPORT_EXAMPLE = {
     "conversations": [],
     "preferences": {"user_id": 1, "brands": ["asus"], "max_price": 12_000_000, "city": "Bandung", "condition": None},
     "chat_usage": [{"user_id": 1, "day": "2026-11-23", "tokens": 1830}],
+    "data_requests": [],
     "reservations": [],
     "stock_movements": [],
     "price_changes": [],

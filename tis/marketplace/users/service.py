@@ -1,6 +1,6 @@
 """Changing, granting rights to and deleting users."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Select, delete, or_, select
@@ -11,6 +11,7 @@ from tis.marketplace.auth.accounts import supplier_account, user_account
 from tis.marketplace.auth.service import round_to_100m
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.fields import email_key
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.places.gazetteer import gazetteer
@@ -34,6 +35,12 @@ _ROLES = ("user", "admin")
 
 def not_deleted_users() -> Select[User]:
     return select(User).where(User.deleted_at.is_(None))
+
+
+def users_with_email(beginning: str | None) -> Select[User]:
+    """All users, or those whose e-mail begins so."""
+    users = not_deleted_users()
+    return users.where(User.email_key.startswith(email_key(beginning), autoescape=True)) if beginning else users
 
 
 def find_user(session: Session, user_id: int) -> User:
@@ -88,17 +95,33 @@ def grant_rights(session: Session, principal: Principal, user_id: int, granted: 
 def delete_user(
     session: Session, principal: Principal, search: ProductSearch, compared_hash: str | None = None
 ) -> Sequence[str]:
+    """`compared_hash`: of the password that the caller has proved to know."""
+
+    def require_same_password(user: User) -> None:
+        if user.password_hash != compared_hash:
+            raise Conflict("The password was changed meanwhile. Retry.")
+
+    return erase_user(session, principal, search, require_user(principal), require_same_password)
+
+
+def erase_user(
+    session: Session,
+    principal: Principal,
+    search: ProductSearch,
+    user_id: int,
+    check: Callable[[User], None] | None = None,
+    **noted: Any,
+) -> Sequence[str]:
     """Reviews, reservations and ledger lines stay, without a name: others rely on them. Conversations do not.
 
     Suppliers that nobody could sign in to any more are deleted, too; one with a login of its own is not.
-    Returns the ids of the conversations' sessions.
+    `check` may refuse it, once the user is locked. Returns the ids of the conversations' sessions.
     """
-    user_id = require_user(principal)
     admins = lock_admins(session)
     suppliers = _lock_own_suppliers(session, user_id)
     user = lock_user(session, user_id)
-    if user.password_hash != compared_hash:
-        raise Conflict("The password was changed meanwhile. Retry.")
+    if check:
+        check(user)
     require_another_admin(user, admins)
     orphans = _leave_suppliers(session, user_id, suppliers)
     accounts = [user_account(user_id), *(supplier_account(supplier.id) for supplier in orphans)]
@@ -109,7 +132,7 @@ def delete_user(
     for table in (Conversation, UserPreferences, ChatUsage):  # messages go with their conversation
         session.execute(delete(table).where(table.user_id == user_id))
     _clear_personal_data(user)
-    audit.note(session, principal, "user.erase", "user", user_id)
+    audit.note(session, principal, "user.erase", "user", user_id, **noted)
     session.flush()
     return session_ids
 

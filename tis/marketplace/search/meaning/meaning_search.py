@@ -49,10 +49,10 @@ class MeaningSearch:
         self._places = threading.Semaphore(_MAX_WAITING)
         self._failed_at: float | None = None
 
-    def beside(self, query: ProductQuery, found: SearchResults) -> Sequence[int]:
+    def beside(self, query: ProductQuery, found: SearchResults, search: ProductSearch | None = None) -> Sequence[int]:
         """The ids for `ProductSearch.find` of what matches the words in part and what is near to them in meaning.
 
-        Empty if enough products match all words, or the models give no answer.
+        Empty if enough products match all words, or the models give no answer. `search`: one by other synonyms.
         """
         if not found.has_few_matches or not query.text or not self.matrix.num_vectors or self._pauses:
             return ()
@@ -60,7 +60,7 @@ class MeaningSearch:
             MEANING_SEARCHES.labels("busy").inc()
             return ()
         try:
-            ids = self._fused(query, query.text[:_MAX_QUERY_CHARS])
+            ids = self._fused(query, query.text[:_MAX_QUERY_CHARS], search or self._search)
         except ServiceError as error:
             self._note_failure(error)
             return ()
@@ -87,7 +87,7 @@ class MeaningSearch:
             self._places.release()
         return [one.product_id for one in self._nearest(model, vector, count, min_similarity=-1.0)]
 
-    def _fused(self, query: ProductQuery, text: str) -> Sequence[int]:
+    def _fused(self, query: ProductQuery, text: str, search: ProductSearch) -> Sequence[int]:
         ends = time.monotonic() + self._limits.timeout_seconds
         model, [vector] = self._models.vectors([text], "query", self._limits.timeout_seconds)
         ids: list[int] = []
@@ -96,7 +96,7 @@ class MeaningSearch:
             if not near:
                 return ()
             with self._reading() as session:
-                ids = self._search.fused(session, query, near)
+                ids = search.fused(session, query, near)
                 products = load_products(session, ids) if self._models.has_reranker else ()
             if ids or len(near) < count:
                 break
