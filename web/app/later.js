@@ -5,6 +5,12 @@ import { html, useEffect, useState } from "./view.js";
 
 const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 500));
 
+/** When the page stands and has time. */
+export function afterLoad(work) {
+  if (document.readyState === "complete") whenIdle(work);
+  else addEventListener("load", () => whenIdle(work), { once: true });
+}
+
 /**
  * `read` imports the module and gives the part; `onFailure` is told of an error when the part is wanted. With `early` =
  * false it is read only then.
@@ -12,7 +18,7 @@ const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 5
 export function later(read, onFailure, { early = true } = {}) {
   let Part = null;
   const get = async () => { Part ??= await read(); };
-  if (early) addEventListener("load", () => whenIdle(() => get().catch(() => {})), { once: true });
+  if (early) afterLoad(() => get().catch(() => {}));
   return function Later(props) {
     const [, setReady] = useState(Boolean(Part));
     useEffect(() => { if (!Part) get().then(() => setReady(true), onFailure); }, []);

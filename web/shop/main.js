@@ -1,6 +1,7 @@
 /** The shop: what the address names is shown. */
 
 import { effect, html, render, untracked } from "../app/view.js";
+import { afterLoad } from "../app/later.js";
 import { learnWords } from "../app/words.js";
 import { Overlays } from "../design/shell.js";
 import { AccountDialog } from "../market/account_dialog.js";
@@ -21,8 +22,8 @@ learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId });
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();
-followNotices();
 hearOfHolds();
+afterLoad(followNotices); // a stream takes one of the few connections that a browser has to a server
 // Without their names categories have their slugs.
 learnCategories().catch(() => {});
 

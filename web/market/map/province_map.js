@@ -20,7 +20,7 @@ learnWords({ en, id });
 await loadSheet("market/map/map.css");
 
 /**
- * `points`: `[{ id, latitude, longitude, label, kind }]`; `kind` is a class of the point: "shop", "self", or one of the page's own.
+ * `points`: `[{ id, latitude, longitude, label, kind }]`; `kind` is a class of the point: "shop", "self" (who looks, and cannot be pressed), or one of the page's own.
  * `onSelect(id)` is called for a point that is pressed. A list beside the map says the same in words.
  */
 export function ProvinceMap({ points, selected = null, onSelect, label = t("map") }) {
@@ -77,6 +77,7 @@ function Land() {
 function Group({ group, view, selected, onSelect, onZoom }) {
   const { points } = group;
   const style = { transform: `translate(${Math.round(group.left)}px, ${Math.round(group.top)}px)` };
+  if (points[0].kind === "self") return html`<span class="map-point self" style=${style} role="img" aria-label=${points[0].label}><span class="map-dot"></span></span>`;
   const chosen = points.find((one) => one.id === selected);
   if (points.length === 1 || !canBeParted(view, group, APART)) {
     const shown = chosen ?? points[0];
@@ -91,7 +92,7 @@ function Group({ group, view, selected, onSelect, onZoom }) {
     <span class="map-dot numbers">${points.length}</span></button>`;
 }
 
-/** Where somebody is stays in sight beside the others. */
+/** Where somebody is stays in sight, as a ring around what is there. */
 const groupsIn = (points, view) => [true, false].flatMap((isSelf) => groupsOf(points.filter((one) => (one.kind === "self") === isSelf), view, APART));
 
 const isInside = (view, { left, top }) => left > APART && top > APART && left < view.width - APART && top < view.height - APART;

@@ -23,15 +23,18 @@ export async function load(asked) {
   const mine = (loading = new AbortController());
   isLoading.value = true;
   try {
+    // All at once: on a slow line each waits as long as the others. The goods do not wait for the counts.
+    const [counting, reading] = [count(asked, mine.signal), asked.q ? readingsOf(asked.q, mine.signal) : []];
     const page = await search(asked, {}, mine.signal);
-    const [counts, read] = await Promise.all([count(asked, mine.signal), page.understood ? readingsOf(asked.q, mine.signal) : []]);
+    const read = page.understood ? await reading : [];
     if (mine !== loading) return;
     batch(() => {
       found.value = { ...page, asked };
-      facets.value = counts;
       readings.value = read;
       fault.value = null;
     });
+    const counts = await counting;
+    if (mine === loading) facets.value = counts;
   } catch (error) {
     if (mine === loading && error.name !== "AbortError") fault.value = error;
   } finally {
@@ -63,21 +66,11 @@ function search(asked, more, signal) {
 }
 
 /** Counts are an extra: without them the goods are shown all the same. */
-async function count(asked, signal) {
+function count(asked, signal) {
   const { sort, ...filters } = asked;
-  try {
-    return await marketJson(`api/products/facets?${parametersOf({ ...nearParameters(), ...filters, facets: FACETS })}`, { signal });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    return null;
-  }
+  return marketJson(`api/products/facets?${parametersOf({ ...nearParameters(), ...filters, facets: FACETS })}`, { signal }).catch(() => null);
 }
 
-async function readingsOf(text, signal) {
-  try {
-    return (await marketJson("api/search/parse", { method: "POST", json: { query: text }, signal })).explain;
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    return [];
-  }
+function readingsOf(text, signal) {
+  return marketJson("api/search/parse", { method: "POST", json: { query: text }, signal }).then((read) => read.explain, () => []);
 }

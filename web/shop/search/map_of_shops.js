@@ -24,7 +24,6 @@ export function MapOfShops({ goods }) {
   const points = found.filter((one) => one.place).map((one) => ({ id: one.id, ...one.place, label: one.name, kind: "shop" }));
   if (near.value) points.push({ id: SELF, ...near.value, label: t("shop.map.you"), kind: "self" });
   const select = (id) => {
-    if (id === SELF) return;
     setSelected(id);
     list.current?.querySelector(`[data-shop="${id}"]`)?.scrollIntoView({ block: "nearest" });
   };
