@@ -9,7 +9,7 @@ const ASK_MILLISECONDS = 1000;
 export const imports = signal(null);
 export const isRunning = (one) => one.status === "waiting" || one.status === "running";
 
-let shopId = null;
+let shopId = null; // null while nobody looks at them
 let timer = null;
 
 const path = () => `api/suppliers/${shopId}/products/imports`;
@@ -28,7 +28,7 @@ export function watchImports(begun) {
 
 export function closeImports() {
   clearTimeout(timer);
-  timer = null;
+  shopId = null;
 }
 
 /** The rows that were not imported. */
@@ -47,5 +47,5 @@ async function ask() {
 
 function askLater() {
   clearTimeout(timer);
-  timer = imports.value === null || imports.value.some(isRunning) ? setTimeout(ask, ASK_MILLISECONDS) : null;
+  if (shopId !== null && (imports.value === null || imports.value.some(isRunning))) timer = setTimeout(ask, ASK_MILLISECONDS);
 }
