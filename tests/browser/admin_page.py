@@ -9,6 +9,7 @@ import httpx2
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.looks import PageLook
+from tests.marketplace.conftest import SECRET
 from tests.serving import REPOSITORY, bare_environment, pictures_url
 from tis.database.database import Database
 from tis.marketplace.tables import User
@@ -20,11 +21,12 @@ _numbers = itertools.count(1)
 
 def fill_with_sample(database_url: str) -> None:
     """The goods of `make demo`."""
-    variables = {**bare_environment(), "DATABASE_URL": database_url, "PICTURES_URL": pictures_url()}
-    subprocess.run([sys.executable, "seed_data.py"], cwd=REPOSITORY, env=variables, check=True)
+    variables = {"DATABASE_URL": database_url, "PICTURES_URL": pictures_url(), "JWT_SECRET_KEY": SECRET}
+    environment = {**bare_environment(), **variables}
+    subprocess.run([sys.executable, "seed_data.py"], cwd=REPOSITORY, env=environment, check=True)
 
 
-class Market:
+class AdminsMarket:
     """A running server, and what people do there by its API."""
 
     def __init__(self, url: str, database_url: str) -> None:

@@ -12,7 +12,7 @@ REQUESTS = "/api/admin/data-requests"
 REASON = "A letter, and a call to the number of the profile."
 
 
-class Admin:
+class Clerk:
     def __init__(self, client: httpx2.Client, database_url: str) -> None:
         self.client = client
         account = register_admin(client, database_url)
@@ -37,8 +37,8 @@ class Admin:
 
 
 @pytest.fixture
-def clerk(internet: httpx2.Client, strict_database_url: str) -> Admin:
-    return Admin(internet, strict_database_url)
+def clerk(internet: httpx2.Client, strict_database_url: str) -> Clerk:
+    return Clerk(internet, strict_database_url)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def person(internet: httpx2.Client) -> dict[str, Any]:
     return register_user(internet, name="Dewi Specimen", city="Bandung")
 
 
-def test_a_request_is_due_72_hours_after_it_came(clerk: Admin, person: dict[str, Any]) -> None:
+def test_a_request_is_due_72_hours_after_it_came(clerk: Clerk, person: dict[str, Any]) -> None:
     came = datetime.now(UTC) - timedelta(days=4)
     late = clerk.record(person["id"], "export", received_at=came.isoformat())
     assert datetime.fromisoformat(late["due_at"]) - came == timedelta(hours=72)
@@ -60,7 +60,7 @@ def test_a_request_is_due_72_hours_after_it_came(clerk: Admin, person: dict[str,
 
 
 def test_a_copy_has_what_the_person_would_export_and_both_are_in_the_log(
-    internet: httpx2.Client, clerk: Admin, person: dict[str, Any]
+    internet: httpx2.Client, clerk: Clerk, person: dict[str, Any]
 ) -> None:
     own = made(internet.get("/api/users/me/export", headers=bearer(person)))
     request = clerk.record(person["id"], "export")
@@ -76,7 +76,7 @@ def test_a_copy_has_what_the_person_would_export_and_both_are_in_the_log(
 
 
 def test_an_erasure_ends_the_account_and_is_in_the_log_with_its_reason(
-    internet: httpx2.Client, clerk: Admin, person: dict[str, Any]
+    internet: httpx2.Client, clerk: Clerk, person: dict[str, Any]
 ) -> None:
     request = clerk.record(person["id"], "erase")
     ended = made(clerk.post(f"/{request['id']}/erase"))
@@ -90,7 +90,7 @@ def test_an_erasure_ends_the_account_and_is_in_the_log_with_its_reason(
     assert clerk.post("", user_id=person["id"], kind="export", reason=REASON).status_code == 404
 
 
-def test_who_also_wants_a_copy_is_not_erased_before(clerk: Admin, person: dict[str, Any]) -> None:
+def test_who_also_wants_a_copy_is_not_erased_before(clerk: Clerk, person: dict[str, Any]) -> None:
     erasure, copy = clerk.record(person["id"], "erase"), clerk.record(person["id"], "export")
     refused = clerk.post(f"/{erasure['id']}/erase")
     assert refused.status_code == 409 and f"Data request {copy['id']}" in refused.json()["detail"]
@@ -99,7 +99,7 @@ def test_who_also_wants_a_copy_is_not_erased_before(clerk: Admin, person: dict[s
     assert clerk.post(f"/{erasure['id']}/erase").status_code == 200
 
 
-def test_a_refused_request_says_why_and_does_nothing(clerk: Admin, person: dict[str, Any]) -> None:
+def test_a_refused_request_says_why_and_does_nothing(clerk: Clerk, person: dict[str, Any]) -> None:
     request = clerk.record(person["id"], "erase")
     again = clerk.post("", user_id=person["id"], kind="erase", reason=REASON)
     assert (again.status_code, again.json()["detail"]) == (
@@ -115,7 +115,7 @@ def test_a_refused_request_says_why_and_does_nothing(clerk: Admin, person: dict[
     assert clerk.get(status="open", user_id=person["id"]) == []
 
 
-def test_invalid_requests_are_refused(clerk: Admin, person: dict[str, Any]) -> None:
+def test_invalid_requests_are_refused(clerk: Clerk, person: dict[str, Any]) -> None:
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     given = {"user_id": person["id"], "kind": "export", "reason": REASON}
     bodies = [

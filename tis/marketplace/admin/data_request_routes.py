@@ -66,7 +66,7 @@ class DataRequestForm(StrictBody):
     received_at: Moment | None = Field(None, description="if not now; it is due 72 hours later")
 
 
-class Refusal(StrictBody):
+class DataRequestRefusal(StrictBody):
     model_config = schema_example({"reason": "Nobody could tell who wrote the letter."})
 
     reason: ReasonText
@@ -139,7 +139,7 @@ async def erase(context: ContextDep, sessions: SessionsDep, request_id: Id) -> D
 
 
 @router.post("/{request_id}/refuse", responses=responses({**_REQUEST, **_ENDED, "status": "refused"}, _NO_REQUEST))
-def refuse(context: ContextDep, request_id: Id, form: Refusal) -> DataRequestView:
+def refuse(context: ContextDep, request_id: Id, form: DataRequestRefusal) -> DataRequestView:
     """End a request without doing what it asks for, with the reason, for admins."""
     with context.writing() as (session, principal):
         return _view(refuse_request(session, principal, request_id, form.reason))

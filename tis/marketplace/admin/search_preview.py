@@ -18,9 +18,10 @@ from tis.marketplace.context import RequestContext
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_admin
+from tis.marketplace.search.index_tokens import head_token
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchResults
-from tis.marketplace.search.suggestions import common_nouns
+from tis.marketplace.search.sql import run
 from tis.marketplace.tables import Category, Synonym
 from tis.marketplace.taxonomy.service import (
     add_category,
@@ -30,7 +31,9 @@ from tis.marketplace.taxonomy.service import (
     put_synonym,
 )
 
-FIRST_PAGE = PageRequest(limit=10)
+_FIRST_PAGE = PageRequest(limit=10)
+_MIN_CHARS = 2
+_NOUNS = "SELECT term FROM lexicon WHERE term >= :first AND term < :end ORDER BY count DESC, term LIMIT :most"
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def preview_searches(
         session.rollback()  # nothing else uses this session, and no other transaction has seen the change
     if queries is None:
         with context.reading() as (session, _):
-            queries = [*spoken_of, *common_nouns(session, MAX_QUERIES + len(spoken_of))]
+            queries = [*spoken_of, *_common_nouns(session, MAX_QUERIES + len(spoken_of))]
     queries = list(dict.fromkeys(queries))[:MAX_QUERIES]
     return [PreviewedSearch(query, _find(context, before, query), _find(context, after, query)) for query in queries]
 
@@ -64,11 +67,11 @@ def _find(context: RequestContext, search: ProductSearch, text: str) -> SearchRe
     """As `GET /api/products/search?q=` does, for somebody whose place is not known."""
     with context.reading() as (session, _):
         query = search.read(session, ProductQuery(text=text)).query
-        results = search.find(session, query, FIRST_PAGE)
+        results = search.find(session, query, _FIRST_PAGE)
     meaning = context.market.meaning
     if meaning and (fused := meaning.beside(query, results, search)):
         with context.reading() as (session, _):
-            results = search.find(session, query, FIRST_PAGE, fused)
+            results = search.find(session, query, _FIRST_PAGE, fused)
     return results
 
 
@@ -98,3 +101,10 @@ def _spoken_of(session: Session, change: WordChange) -> list[str]:
         names = [change.name_id, change.name_en] if isinstance(change, CategoryAddition | CategoryEdit) else []
         words = [*names, *([row.name_id, row.name_en] if row else [])]
     return list(dict.fromkeys(key for word in words if (key := key_of(word))))
+
+
+def _common_nouns(session: Session, count: int) -> list[str]:
+    """The words that names of products begin with most often, the most common first."""
+    values = {"first": head_token(""), "end": head_token("\U0010ffff"), "most": 2 * count}
+    nouns = (term.removeprefix(head_token("")) for [term] in run(session, _NOUNS, values))
+    return [noun for noun in nouns if noun.isalpha() and len(noun) >= _MIN_CHARS][:count]

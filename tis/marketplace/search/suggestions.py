@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.search.index_tokens import head_token
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.search.sql import run
@@ -24,7 +23,6 @@ _COMPLETIONS = (
     "SELECT term FROM (SELECT term, count FROM lexicon WHERE term >= :prefix AND term < :prefix_end"
     " ORDER BY term LIMIT :most) w ORDER BY count DESC, term LIMIT :words"
 )
-_NOUNS = "SELECT term FROM lexicon WHERE term >= :first AND term < :end ORDER BY count DESC, term LIMIT :most"
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,6 @@ def suggest(session: Session, search: ProductSearch, text: str) -> list[Suggesti
         *_products(session, search, text),
     ]
     return list({(one.kind, one.text.casefold()): one for one in reversed(found)}.values())[::-1]
-
-
-def common_nouns(session: Session, count: int) -> list[str]:
-    """The words that names of products begin with most often, the most common first."""
-    values = {"first": head_token(""), "end": head_token("\U0010ffff"), "most": 2 * count}
-    nouns = (term.removeprefix(head_token("")) for [term] in run(session, _NOUNS, values))
-    return [noun for noun in nouns if noun.isalpha() and len(noun) >= _MIN_CHARS][:count]
 
 
 def _words(session: Session, text: str, prefix: str) -> list[Suggestion]:

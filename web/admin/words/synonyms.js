@@ -18,9 +18,10 @@ export function Synonyms({ synonyms, categories, onSaved }) {
     <div class="row-wrap"><input class="input admin-filter" type="search" aria-label=${t("admin.synonyms.search")} placeholder=${t("admin.synonyms.search")} value=${text} onInput=${(event) => setText(event.target.value)} />
       <span class="faint numbers" role="status">${t("admin.synonyms.number", { number: formatNumber(found.length), of: formatNumber(synonyms.length) })}</span></div>
     <ul class="admin-list" aria-label=${t("admin.synonyms")}>${found.slice(0, MAX_SHOWN).map((one) => html`<li class="admin-item" key=${one.term}><div class="synonym-line">
-      <strong>${one.term}</strong><${Icon} name="arrow-right" label=${t("admin.synonym.means")} /><span class="grow">${one.means} ${one.category && html`<${Badge} icon="tag">${one.category}<//>`} ${one.is_broader && html`<${Badge}>${t("admin.synonym.broader.short")}<//>`}</span>
+      <strong>${one.term}</strong><${Icon} name="arrow-right" label=${t("admin.synonym.means")} /><span class="grow"><span>${one.means.split(",").map((word) => word.trim()).join(", ")}</span> ${one.category && html`<${Badge} icon="tag">${one.category}<//>`} ${one.is_broader && html`<${Badge}>${t("admin.synonym.broader.short")}<//>`}</span>
       <${Button} small kind="quiet" icon="pencil" label=${t("admin.synonym.edit", { name: one.term })} onClick=${() => setEdited({ action: "put_synonym", ...one })} />
       <${Button} small kind="quiet" icon="trash-2" label=${t("admin.synonym.delete", { name: one.term })} onClick=${() => setEdited({ action: "delete_synonym", ...one })} /></div></li>`)}</ul>
+    ${found.length > MAX_SHOWN && html`<p class="faint"><small>${t("admin.synonyms.first", { number: MAX_SHOWN })}</small></p>`}
     ${!found.length && html`<p class="soft">${t("admin.synonyms.none")}</p>`}
     ${edited && html`<${SynonymDialog} key=${`${edited.action}${edited.term}`} edited=${edited} categories=${categories} onClose=${close} onSaved=${onSaved} />`}`;
 }

@@ -79,6 +79,7 @@ export default {
   "admin.synonyms.about": "A synonym leads from a word that people type to words of the catalogue.",
   "admin.synonyms.search": "Filter the synonyms",
   "admin.synonyms.number": "{number} of {of}",
+  "admin.synonyms.first": "The first {number} are shown: filter them to see others.",
   "admin.synonyms.none": "No synonym has these letters.",
   "admin.synonym.new": "New synonym",
   "admin.synonym.edit": "Change {name}",

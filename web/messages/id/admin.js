@@ -79,6 +79,7 @@ export default {
   "admin.synonyms.about": "Sinonim mengarahkan kata yang diketik orang ke kata-kata di katalog.",
   "admin.synonyms.search": "Saring sinonim",
   "admin.synonyms.number": "{number} dari {of}",
+  "admin.synonyms.first": "{number} yang pertama ditampilkan: saring untuk melihat yang lain.",
   "admin.synonyms.none": "Tidak ada sinonim dengan huruf ini.",
   "admin.synonym.new": "Sinonim baru",
   "admin.synonym.edit": "Ubah {name}",
