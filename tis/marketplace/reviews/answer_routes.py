@@ -19,18 +19,18 @@ from tis.marketplace.reviews.schemas import (
     FLAGGED_ANSWERS_LISTED,
     SHOP_REVIEWS_LISTED,
     FlaggedAnswerView,
+    ProductReviewView,
     ReviewAnswerForm,
     ReviewView,
-    ShopReviewView,
+    product_review_view,
     review_view,
-    shop_review_view,
 )
 from tis.marketplace.tables import Review
 
 router = APIRouter(tags=["reviews"], route_class=CheckedRoute)
 
 
-@router.get("/suppliers/{supplier_id}/reviews", response_model=list[ShopReviewView], responses=SHOP_REVIEWS_LISTED)
+@router.get("/suppliers/{supplier_id}/reviews", response_model=list[ProductReviewView], responses=SHOP_REVIEWS_LISTED)
 def list_for_shop(
     supplier_id: Id,
     context: ContextDep,
@@ -42,7 +42,7 @@ def list_for_shop(
     """List the reviews of a supplier's products, newest first; `Link` has the next page."""
     with context.reading() as (session, principal):
         rows = answers.list_shop_reviews(session, principal, supplier_id, before, limit + 1, unanswered=unanswered)
-        return page_response(request, rows, limit, lambda row: shop_review_view(*row), lambda row: row[0].id)
+        return page_response(request, rows, limit, lambda row: product_review_view(*row), lambda row: row[0].id)
 
 
 @router.put("/reviews/{review_id}/answer", responses=ANSWER_GIVEN, dependencies=[limited("reviews")])

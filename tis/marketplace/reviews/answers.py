@@ -1,6 +1,6 @@
 """What a shop answers to reviews of its goods: one answer to each, which leaves the review itself as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, select, update
@@ -66,9 +66,8 @@ def delete_answer(session: Session, principal: Principal, review_id: int) -> Rev
     return review, session.get_one(User, review.user_id)
 
 
-def erase_answers(session: Session, supplier_id: int) -> None:
-    """Of a shop that is erased: they are its own words."""
-    own = update(Review).where(Review.supplier_id == supplier_id, Review.answer.is_not(None))
+def erase_answers(session: Session, supplier_ids: Collection[int]) -> None:
+    own = update(Review).where(Review.supplier_id.in_(supplier_ids), Review.answer.is_not(None))
     session.execute(own.values(**_NO_ANSWER, updated_at=Review.updated_at))
 
 

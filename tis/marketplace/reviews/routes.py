@@ -18,12 +18,13 @@ from tis.marketplace.reviews.schemas import (
     REVIEW_MODERATED,
     REVIEWS_LISTED,
     REVIEWS_OF_ALL,
-    ModeratedReview,
     Moderation,
+    ProductReviewView,
     ReviewChange,
     ReviewForm,
     ReviewStatus,
     ReviewView,
+    product_review_view,
     review_view,
 )
 from tis.marketplace.reviews.service import (
@@ -35,7 +36,6 @@ from tis.marketplace.reviews.service import (
     list_reviews,
     set_status,
 )
-from tis.marketplace.tables import Review, User
 
 router = APIRouter(tags=["reviews"], route_class=CheckedRoute)
 
@@ -93,7 +93,7 @@ def moderate(review_id: Id, form: Moderation, context: ContextDep) -> JSONRespon
         return json_response(_view(set_status(session, search, principal, review_id, form.status, form.reason)))
 
 
-@router.get("/admin/reviews", response_model=list[ModeratedReview], responses=REVIEWS_OF_ALL)
+@router.get("/admin/reviews", response_model=list[ProductReviewView], responses=REVIEWS_OF_ALL)
 def listed_for_admins(
     context: ContextDep,
     request: Request,
@@ -104,13 +104,8 @@ def listed_for_admins(
     """List the hidden reviews of all products, or the published ones, newest first, for admins."""
     with context.reading() as (session, principal):
         reviews = list_all_reviews(session, principal, status, before, limit + 1)
-        return page_response(request, reviews, limit, _moderated, lambda found: found[0].id)
+        return page_response(request, reviews, limit, lambda row: product_review_view(*row), lambda row: row[0].id)
 
 
 def _view(review_and_author: ReviewAndAuthor) -> ReviewView:
     return review_view(*review_and_author)
-
-
-def _moderated(found: tuple[Review, User, str]) -> ModeratedReview:
-    review, author, product_name = found
-    return ModeratedReview(**dict(_view((review, author))), product_name=product_name)

@@ -89,7 +89,7 @@ class ReviewView(BaseModel):
     answer: AnswerView | None  # of the shop
 
 
-class ShopReviewView(ReviewView):
+class ProductReviewView(ReviewView):
     product_name: str
 
 
@@ -107,8 +107,8 @@ def review_view(review: Review, author: User) -> ReviewView:
     return ReviewView(**columns, author=_author_name(author), answer=_answer_of(review))
 
 
-def shop_review_view(review: Review, author: User, product_name: str) -> ShopReviewView:
-    return ShopReviewView(**dict(review_view(review, author)), product_name=product_name)
+def product_review_view(review: Review, author: User, product_name: str) -> ProductReviewView:
+    return ProductReviewView(**dict(review_view(review, author)), product_name=product_name)
 
 
 def _answer_of(review: Review) -> AnswerView | None:
@@ -120,10 +120,6 @@ def _answer_of(review: Review) -> AnswerView | None:
 
 def _author_name(author: User) -> str:
     return abbreviated_name(author.name) if author.deleted_at is None else "Deleted user"
-
-
-class ModeratedReview(ReviewView):
-    product_name: str
 
 
 # Answers of the routes, for /docs.

@@ -5,7 +5,7 @@ two transactions deadlock.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import cast
 from uuid import uuid4
@@ -237,18 +237,29 @@ def expire_due(
     return len(due)
 
 
-def release_all(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
-    """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`."""
+def release_all(
+    session: Session, search: ProductSearch, accounts: Collection[str], before_products: Callable[[], None]
+) -> None:
+    """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`.
+
+    `before_products` locks what comes between reservations and products.
+    """
     held = session.execute(
         select(*_HELD)
         .where(Reservation.actor.in_(accounts), Reservation.status == "held")
         .order_by(Reservation.expires_at, Reservation.id)
         .with_for_update()
     ).all()
-    _end_locked(session, search, held, "released")
+    _end_locked(session, search, held, "released", before_products)
 
 
-def _end_locked(session: Session, search: ProductSearch, rows: Sequence[_HeldRow], status: ReservationStatus) -> None:
+def _end_locked(
+    session: Session,
+    search: ProductSearch,
+    rows: Sequence[_HeldRow],
+    status: ReservationStatus,
+    before_products: Callable[[], None] = lambda: None,
+) -> None:
     for first in range(0, len(rows), MAX_EXPIRED_AT_ONCE):  # databases limit the parameters of a statement
         ids = [row.id for row in rows[first : first + MAX_EXPIRED_AT_ONCE]]
         execute_update(
@@ -257,6 +268,7 @@ def _end_locked(session: Session, search: ProductSearch, rows: Sequence[_HeldRow
     returned: Counter[int] = Counter()
     for row in rows:
         returned[row.product_id] += row.quantity
+    before_products()
     release_units(session, search, returned)
     tell(session, _NEWS[status], rows)
 

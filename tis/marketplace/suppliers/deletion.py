@@ -9,7 +9,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
-from tis.marketplace.auth.accounts import supplier_account
+from tis.marketplace.auth.accounts import split_account, supplier_account
 from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
@@ -72,7 +72,6 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
     for table in (SupplierMember, SupplierInvitation, ShopToken):
         session.execute(delete(table).where(table.supplier_id == supplier.id))
-    erase_answers(session, supplier.id)
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
     supplier.email_confirmed_at = None
@@ -95,8 +94,12 @@ def has_login(session: Session, supplier: Supplier) -> bool:
 
 
 def delete_account_data(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
-    """What belongs to the accounts of users or suppliers alone: held stock, sessions, links, saved responses."""
-    release_all(session, search, accounts)
+    """What belongs to the accounts of users or suppliers alone: held stock, sessions, links, saved responses.
+
+    Of suppliers also what they answered to reviews: their own words.
+    """
+    supplier_ids = [number for kind, number in map(split_account, accounts) if kind == "supplier"]
+    release_all(session, search, accounts, lambda: erase_answers(session, supplier_ids))
     forget_notices(session, accounts)
     for account in (RefreshToken.account, IdempotentRequest.actor, ShopToken.created_by):
         session.execute(delete(account.class_).where(account.in_(accounts)))
