@@ -104,7 +104,7 @@ def test_a_doubtful_date_is_read_corrected_checked_at_once_and_copied(
     page.evaluate("() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
     expect(card.start).to_be_visible()
     expect(card.field("nama")).to_have_count(0)
-    page.goto(f"{server.url}/live")
+    page.goto("about:blank")
     page.go_back()
     expect(card.start).to_be_visible()
     assert card.kept() == NOTHING_KEPT

@@ -158,9 +158,10 @@ def test_a_refusal_has_the_shape_of_its_neighbours(
 
 
 def test_nothing_counts_as_unread(whole: Served) -> None:
-    answer = httpx2.post(whole.url + PATH, json={}).json()
-    assert [one["code"] for one in answer["warnings"]] == ["nik_unread"]
-    assert answer["nik_info"] is None and answer["nama"] is None and answer["alamat"]["rt_rw"] is None
+    for nothing in ({}, {"alamat": None}, {"alamat": {"rt_rw": " "}, "nama": ""}):
+        answer = httpx2.post(whole.url + PATH, json=nothing).json()
+        assert [one["code"] for one in answer["warnings"]] == ["nik_unread"]
+        assert answer["nik_info"] is None and answer["nama"] is None and answer["alamat"]["rt_rw"] is None
 
 
 def test_given_values_are_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture) -> None:

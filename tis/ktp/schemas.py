@@ -150,7 +150,7 @@ class GivenCard(BaseModel):
     tempat_lahir: GivenValue = None
     tgl_lahir: GivenValue = None
     jenis_kelamin: GivenValue = None
-    alamat: GivenAddress = Field(default_factory=GivenAddress)
+    alamat: GivenAddress | None = None
     agama: GivenValue = None
     status_perkawinan: GivenValue = None
     pekerjaan: GivenValue = None
@@ -163,7 +163,8 @@ class GivenCard(BaseModel):
     def values(self) -> dict[str, str | None]:
         """By the names that the reader uses: `alamat.rt_rw`."""
         given = self.model_dump()
-        return {**given, **{f"alamat.{name}": value for name, value in given.pop("alamat").items()}}
+        address = given.pop("alamat") or {}
+        return {**given, **{f"alamat.{name}": value for name, value in address.items()}}
 
 
 class CardFault(BaseModel):

@@ -88,7 +88,7 @@ export default {
   "card.warning.hidden": "Glare, a finger or the like hides a part of it.",
   "card.warning.incomplete": "There is room for text that was not read.",
   "card.warning.disagreement": "The two readers read it differently.",
-  "card.summary.good": "Every field was read with confidence, and the card agrees with itself.",
+  "card.summary.good": "Nothing left to look at: every field is sure or corrected, and the card agrees with itself.",
   "card.summary.look": "{number} fields to look at:",
   "card.summary.look.one": "One field to look at:",
   "card.summary.corrected": "{number} fields corrected by hand.",

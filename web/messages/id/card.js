@@ -88,7 +88,7 @@ export default {
   "card.warning.hidden": "Silau, jari, atau sejenisnya menutupi sebagian.",
   "card.warning.incomplete": "Ada ruang untuk tulisan yang tidak terbaca.",
   "card.warning.disagreement": "Kedua pembaca membacanya berbeda.",
-  "card.summary.good": "Semua isian terbaca dengan yakin, dan isinya saling cocok.",
+  "card.summary.good": "Tidak ada yang perlu dilihat lagi: semua isian yakin atau sudah dikoreksi, dan isinya saling cocok.",
   "card.summary.look": "{number} isian perlu dilihat:",
   "card.summary.look.one": "Satu isian perlu dilihat:",
   "card.summary.corrected": "{number} isian dikoreksi dengan tangan.",
