@@ -15,8 +15,8 @@ _MIN_BLANK_OF_NUMBER = 0.0004  # "NO. 5" in a short line has 0.0007 and more, "N
 # Probabilities between those of good pictures with a sign (blank: 0.1, stop: 0.99) and without (0.003, 0.00005).
 _DOUBTFUL_BLANK, _DOUBTFUL_BLANK_OF_NUMBER, _DOUBTFUL_STOP = (0.003, 0.3), (0.0001, 0.1), (0.0002, 0.9)
 _DOUBTFUL = 0.5
-# After these a stop of 0.02 is one: on good pictures JL. has 0.8 and more, JL at most 0.0004.
-_ABBREVIATION, _MIN_STOP = re.compile(r"(?<![A-Z0-9])(JL|GG|KP|NO|KAV|HJ|DR)$"), 0.02
+# After these a stop of 0.1 is one: on good pictures JL. has 0.8 and more, JL at most 0.0004; blurred ones lie between.
+_ABBREVIATION, _MIN_STOP = re.compile(r"(?<![A-Z0-9])(JL|GG|KP|NO|KAV|HJ|DR)$"), 0.1
 
 
 class CardDecoder:

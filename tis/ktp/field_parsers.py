@@ -15,6 +15,7 @@ from tis.ktp.lexicons import (
     SEXES,
     nearest,
 )
+from tis.ktp.regions import letters_of
 from tis.ktp.text_lines import Quad, TextLine
 
 NIK_LENGTH = 16
@@ -164,6 +165,10 @@ def parse_occupation(line: TextLine) -> FieldReading:
     is_number = sum(character.isdigit() for character in read.value or "") > 1  # the date of issue, beside a lost row
     if known.value or is_number:
         return known if known.value else UNREAD
+    letters = letters_of(read.value or "")
+    longer = [name for name in OCCUPATIONS if letters_of(name).startswith(letters)] if len(letters) >= 4 else []
+    if len(longer) == 1:  # something hides the rest
+        return replace(read, value=longer[0], confidence=min(read.confidence, _MAX_UNLISTED))
     return replace(read, confidence=min(read.confidence, _MAX_UNLISTED))
 
 
