@@ -79,17 +79,8 @@ def test_a_box_that_was_cut_too_short_is_read_again() -> None:
 
 @pytest.mark.parametrize(
     ("character", "plain"),
-    [
-        ("Á", "A"),
-        ("：", ":"),
-        ("é", "e"),
-        ("A", "A"),
-        ("中", None),
-        ("№", "N"),
-        ("\u2019", "'"),
-        ("\u2014", "-"),
-        ("\u4e00", "-"),
-    ],
+    [("Á", "A"), ("：", ":"), ("é", "e"), ("A", "A"), ("中", None), ("№", "N")]
+    + [("\u2019", "'"), ("\u2014", "-"), ("\u4e00", "-")],
 )
 def test_accents_and_wide_signs_are_read_as_plain_characters(character: str, plain: str | None) -> None:
     assert plain_character(character) == plain
