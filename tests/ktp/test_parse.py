@@ -100,6 +100,7 @@ def test_the_issuing_town_and_clutter_are_no_values() -> None:
         ("gol_darah", "AB", "AB"),
         ("gol_darah", "0", "O"),
         ("gol_darah", "-", "-"),
+        ("gol_darah", "Daran : B", "B"),
         ("provinsi", "PROVINSIJAWABARAT", "PROVINSI JAWA BARAT"),
         ("nama", "BUD1 SANT0SO", "BUDI SANTOSO"),
         ("nama", "H. BUDI SANTOSO, S.PD", "H. BUDI SANTOSO, S.PD"),

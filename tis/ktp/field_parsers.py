@@ -146,6 +146,9 @@ def parse_blood_group(line: TextLine) -> FieldReading:
     value = re.sub(r"^.*?DARA?H?\W*(?=[^H]|$)", "", line.text.upper()) if "DAR" in line.text.upper() else line.text
     value = value.upper().replace("0", "O").strip(" :.,'")
     found = re.match(rf"({'|'.join(BLOOD_GROUPS)})\s?([+-]?)$", value)
+    if found is None and (last := re.search(r"(?<=[\s:.])(AB|A|B|O)\s?[+-]?$", value)) is not None:
+        # Behind a label that was not read well.
+        return FieldReading(last[0].strip(), min(certainty(line), _MAX_SHORT), line.quad)
     if found is None:
         unknown = bool(re.search(r"-\W*$", line.text)) or "TIDAK" in value
         return FieldReading("-", min(line.score, 0.9), line.quad) if unknown else UNREAD
