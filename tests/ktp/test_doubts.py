@@ -134,7 +134,7 @@ def test_the_decoder_says_where_a_full_stop_is_doubtful(stop: float, sign: float
     assert signs[-1] == sign
 
 
-@pytest.mark.parametrize(("stop", "text"), [(0.0003, "JLA"), (0.05, "JL.A")])
+@pytest.mark.parametrize(("stop", "text"), [(0.01, "JLA"), (0.2, "JL.A")])
 def test_a_faint_stop_after_an_abbreviation_is_one(stop: float, text: str) -> None:
     letters = np.eye(6)[[1, 2, 0, 3]]
     letters[2] = [1 - stop, 0, 0, 0, stop, 0]

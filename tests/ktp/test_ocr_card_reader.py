@@ -72,13 +72,17 @@ def test_a_box_that_was_cut_too_short_is_read_again() -> None:
     lines = [replace(line, text=line.text.replace(" O", "")) for line in card_lines()]
     card = read(ScriptedTextReader(lines, "Gol. Darah : O"))
     assert card.checked.fields["gol_darah"].value == "O"
+    unknown = read(ScriptedTextReader(lines, "Gol. Darah :")).checked.fields["gol_darah"]
+    assert (unknown.value, unknown.confidence) == ("-", 0.5)
     cut = card_lines({"nik": CARD["nik"][:15]})
     assert read(ScriptedTextReader(cut, f": {CARD['nik']}")).checked.fields["nik"].value == CARD["nik"]
     assert read(ScriptedTextReader(cut)).checked.fields["nik"].value is None
 
 
 @pytest.mark.parametrize(
-    ("character", "plain"), [("Á", "A"), ("：", ":"), ("é", "e"), ("A", "A"), ("中", None), ("№", "N")]
+    ("character", "plain"),
+    [("Á", "A"), ("：", ":"), ("é", "e"), ("A", "A"), ("中", None), ("№", "N")]
+    + [("\u2019", "'"), ("\u2014", "-"), ("\u4e00", "-")],
 )
 def test_accents_and_wide_signs_are_read_as_plain_characters(character: str, plain: str | None) -> None:
     assert plain_character(character) == plain

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 # What cards print. Accents and full-width signs are read as the plain character.
 ALPHABET = string.ascii_letters + string.digits + " .,:'/-()+"
+# Typographic signs, and the Chinese digit one, which is a stroke.
+_LOOKS_LIKE = {**dict.fromkeys("\u2018\u2019\u00b4`", "'"), **dict.fromkeys("\u2010\u2013\u2014\u2212\u4e00", "-")}
 _MIN_BLANK = 0.05  # narrow blanks have 0.1 to 0.5, the space between letters of a word under 0.01
 _MIN_BLANK_OF_NUMBER = 0.0004  # "NO. 5" in a short line has 0.0007 and more, "NO.5" under 0.0001
 # Probabilities between those of good pictures with a sign (blank: 0.1, stop: 0.99) and without (0.003, 0.00005).
 _DOUBTFUL_BLANK, _DOUBTFUL_BLANK_OF_NUMBER, _DOUBTFUL_STOP = (0.003, 0.3), (0.0001, 0.1), (0.0002, 0.9)
 _DOUBTFUL = 0.5
-# After these a stop of 0.02 is one: on good pictures JL. has 0.8 and more, JL at most 0.0004.
-_ABBREVIATION, _MIN_STOP = re.compile(r"(?<![A-Z0-9])(JL|GG|KP|NO|KAV|HJ|DR)$"), 0.02
+# After these a stop of 0.1 is one: on good pictures JL. has 0.8 and more, JL at most 0.0004; blurred ones lie between.
+_ABBREVIATION, _MIN_STOP = re.compile(r"(?<![A-Z0-9])(JL|GG|KP|NO|KAV|HJ|DR)$"), 0.1
 
 
 class CardDecoder:
@@ -102,5 +104,5 @@ def plain_character(character: str) -> str | None:
     """None for what no card prints."""
     if len(character) != 1:
         return None
-    plain = unicodedata.normalize("NFKD", character)[:1]
+    plain = _LOOKS_LIKE.get(character) or unicodedata.normalize("NFKD", character)[:1]
     return plain if plain in ALPHABET else None

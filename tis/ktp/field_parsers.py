@@ -15,6 +15,7 @@ from tis.ktp.lexicons import (
     SEXES,
     nearest,
 )
+from tis.ktp.regions import letters_of
 from tis.ktp.text_lines import Quad, TextLine
 
 NIK_LENGTH = 16
@@ -145,6 +146,9 @@ def parse_blood_group(line: TextLine) -> FieldReading:
     value = re.sub(r"^.*?DARA?H?\W*(?=[^H]|$)", "", line.text.upper()) if "DAR" in line.text.upper() else line.text
     value = value.upper().replace("0", "O").strip(" :.,'")
     found = re.match(rf"({'|'.join(BLOOD_GROUPS)})\s?([+-]?)$", value)
+    if found is None and (last := re.search(r"(?<=[\s:.])(AB|A|B|O)\s?[+-]?$", value)) is not None:
+        # Behind a label that was not read well.
+        return FieldReading(last[0].strip(), min(certainty(line), _MAX_SHORT), line.quad)
     if found is None:
         unknown = bool(re.search(r"-\W*$", line.text)) or "TIDAK" in value
         return FieldReading("-", min(line.score, 0.9), line.quad) if unknown else UNREAD
@@ -164,6 +168,10 @@ def parse_occupation(line: TextLine) -> FieldReading:
     is_number = sum(character.isdigit() for character in read.value or "") > 1  # the date of issue, beside a lost row
     if known.value or is_number:
         return known if known.value else UNREAD
+    letters = letters_of(read.value or "")
+    longer = [name for name in OCCUPATIONS if letters_of(name).startswith(letters)] if len(letters) >= 4 else []
+    if len(longer) == 1:  # something hides the rest
+        return replace(read, value=longer[0], confidence=min(read.confidence, _MAX_UNLISTED))
     return replace(read, confidence=min(read.confidence, _MAX_UNLISTED))
 
 

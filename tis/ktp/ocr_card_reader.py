@@ -1,6 +1,7 @@
 """A picture in, the checked fields of a card out, by OCR alone. Blocks for a second or two: call it from a thread."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
@@ -33,6 +34,7 @@ _MIN_CARD_WIDTH = 620  # pixels
 _MIN_LABELS, _MAX_UNREAD = 10, 1
 _MIN_MEAN_CONFIDENCE = 0.75
 _MIN_OBJECTION = 0.7
+_MAX_GUESSED = 0.5
 _MAX_DISPUTED, _MAX_BORROWED = 0.6, 0.85  # confidence of what one reading has otherwise, or not at all
 
 
@@ -112,11 +114,19 @@ class OcrCardReader:
             strip = strip_of(look.seen.picture, wider)
             [again] = self._texts.read_strips([_doubled(strip)])
             reading = PARSERS[name](replace(again, quad=wider, text=again.text.lstrip(": "))) if again else UNREAD
-            if reading.value is None and name == "gol_darah" and ends_with_hyphen(strip):
-                reading = FieldReading("-", _MAX_BORROWED, wider)
+            if reading.value is None and name == "gol_darah":
+                reading = _unknown_blood_group(again, strip, wider)
             if reading.value is not None:
                 fields[name] = replace(reading, confidence=min(reading.confidence, 0.9))
         return replace(card, fields=fields)
+
+
+def _unknown_blood_group(line: TextLine | None, strip: Pixels, box: Quad) -> FieldReading:
+    """A hyphen, which recognisers often skip: as ink, or as nothing behind a label that was read."""
+    if ends_with_hyphen(strip):
+        return FieldReading("-", _MAX_BORROWED, box)
+    is_label_alone = line is not None and re.search(r"DARA[HN]?\W*$", line.text.upper()) is not None
+    return FieldReading("-", _MAX_GUESSED, box) if is_label_alone else UNREAD
 
 
 def brightened(picture: Pixels) -> Pixels:

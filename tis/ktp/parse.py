@@ -16,6 +16,7 @@ from tis.ktp.text_lines import TextLine, union
 _MAX_VALUE_LINES = 4
 _SURE = 0.97  # a text read so surely is not bent to a lexicon
 _LABEL_MM, _COLON_MM, _VALUE_MM, _BLOOD_MM = 2.6, 24.0, 25.6, (44.5, 60.5)  # on the card, from its left side
+_BESIDE_TOWN = {"alamat.kecamatan", "agama", "status_perkawinan", "pekerjaan", "kewarganegaraan"}
 _MAX_UNKNOWN = 0.85  # confidence of a district that the header's regency does not have
 _MAX_UNDATED = 0.6  # of a place without its date
 
@@ -100,8 +101,9 @@ def _without_town(layout: CardLayout, code: str | None, table: RegionTable) -> C
             if place == 0 or line.left[0] < lines[place - 1].right[0] or fuzz.ratio(letters_of(line.text), town) < 85
         ]
         for row, lines in layout.values.items()
+        if row in _BESIDE_TOWN
     }
-    return replace(layout, values=rows)
+    return replace(layout, values={**layout.values, **rows})
 
 
 def _with_whole_district(layout: CardLayout, code: str | None, table: RegionTable) -> CardLayout:

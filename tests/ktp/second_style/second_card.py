@@ -176,4 +176,5 @@ class SecondCardDrawing:
         rosette = np.where(away < 0.2, np.sin(120 * away + 8 * np.sin(12 * np.arctan2(y - 0.34, x - 0.45))), 0)
         tint = np.array([self._near(190, 14), self._near(214, 8), self._near(232, 8)], np.float32)
         shade = 3.5 * waves + 4 * rosette + 12 * (y - 0.3) + self._chance.normal(0, 2, (height, width))
-        return np.clip(tint + shade[..., None] * np.array([1.3, 1.0, 0.7], np.float32), 0, 255).astype(np.uint8)
+        paper = tint + shade[..., None] * np.array([1.3, 1.0, 0.7], np.float32)
+        return np.asarray(np.clip(paper, 0, 255), np.uint8)

@@ -89,10 +89,10 @@ def thumb(picture: Floats, chance: Generator, corners: Points) -> Floats:
     wide = 0.085 * float(np.linalg.norm(corners[1] - corners[0])) * chance.uniform(0.8, 1.2)
     skin = np.array([chance.uniform(120, 220), chance.uniform(85, 160), chance.uniform(60, 125)])
     skin = np.sort(skin)[::-1]
-    mask = np.zeros(picture.shape[:2], np.float32)
+    mask: Floats = np.zeros(picture.shape[:2], np.float32)
     begin, end = tip[edge] + direction * wide, tip[edge] + direction * wide * 12
     cv2.line(mask, _at(begin), _at(end), 1.0, round(wide * 2), cv2.LINE_AA)
-    mask = cv2.GaussianBlur(mask, (0, 0), 1.2)
+    mask = cv2.GaussianBlur(mask, (0, 0), 1.2).astype(np.float32)
     depth = cv2.GaussianBlur(mask, (0, 0), wide / 2)[..., None] * 0.5 + 0.55
     nail = np.zeros_like(mask)
     degrees = float(np.degrees(np.arctan2(direction[1], direction[0])))
@@ -108,12 +108,12 @@ def shaken(picture: Floats, chance: Generator, corners: Points) -> Floats:
     steps = np.linspace(-1, 1, 15)
     turn, long, bend = chance.uniform(0, np.pi), chance.uniform(1.2, 3.2), chance.uniform(-0.5, 0.5)
     long *= min(1.0, float(np.linalg.norm(corners[1] - corners[0])) / 900)
-    kernel = np.zeros((11, 11), np.float32)
+    kernel: Floats = np.zeros((11, 11), np.float32)
     for step in steps:
         x = 5 + long * (np.cos(turn) * step - np.sin(turn) * bend * step * step)
         y = 5 + long * (np.sin(turn) * step + np.cos(turn) * bend * step * step)
         kernel[round(y), round(x)] += 1
-    kernel = cv2.GaussianBlur(kernel, (0, 0), 0.6)
+    kernel = cv2.GaussianBlur(kernel, (0, 0), 0.6).astype(np.float32)
     return np.asarray(cv2.filter2D(picture, -1, kernel / kernel.sum()), np.float32)
 
 

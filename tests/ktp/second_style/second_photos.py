@@ -102,9 +102,10 @@ def _taken(drawing: SecondCardDrawing, seed: int, level: str) -> tuple[Pixels, _
     if level == "clean":
         camera = _camera(chance, (1150, 800), 0.85, 1.0, 0.0, 0.0)
         picture = camera.takes(card, np.full((800, 1150, 3), 238, np.float32))
-        return by_messenger(picture + chance.normal(0, 1.5, picture.shape), chance, 1), camera
-    troubles = chance.choice(_TROUBLES, chance.integers(2, 5), replace=False) if level == "hard" else []
-    for name in sorted(_ON_CARD.keys() & set(troubles)):
+        grain = chance.normal(0, 1.5, picture.shape).astype(np.float32)
+        return by_messenger(picture + grain, chance, 1), camera
+    troubles = _chosen(chance) if level == "hard" else frozenset()
+    for name in sorted(_ON_CARD.keys() & troubles):
         card = _ON_CARD[name](card, chance)
     size = [(1280, 960), (960, 1280), (1280, 720), (1600, 1200)][chance.integers(4)]
     share = chance.uniform(0.45, 0.6) if "small" in troubles else chance.uniform(0.66, 0.9)
@@ -112,7 +113,7 @@ def _taken(drawing: SecondCardDrawing, seed: int, level: str) -> tuple[Pixels, _
     camera = _camera(chance, size, share, degrees, tilt, bend)
     corners = camera.seen(np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]))
     picture = camera.takes(card, _table(chance, size))
-    for name in sorted(_IN_PICTURE.keys() & set(troubles)):
+    for name in sorted(_IN_PICTURE.keys() & troubles):
         picture = _IN_PICTURE[name](picture, chance, corners)
     picture = lamp_light(picture, chance, 0.45 if level == "hard" else 0.2)
     picture = picture * np.float32(chance.uniform(0.25, 0.5)) if "dim" in troubles else picture
@@ -120,9 +121,13 @@ def _taken(drawing: SecondCardDrawing, seed: int, level: str) -> tuple[Pixels, _
     picture = cv2.GaussianBlur(picture, (0, 0), chance.uniform(0.5, 1.1)).astype(np.float32)
     picture = photographed_screen(picture, chance) if "screen" in troubles else picture
     picture = grey_copy(picture, chance, corners) if "copy" in troubles else picture
-    grain = chance.uniform(3, 8) if level == "hard" else chance.uniform(1, 4)
-    picture = picture + chance.normal(0, grain, picture.shape).astype(np.float32)
+    strength = chance.uniform(3, 8) if level == "hard" else chance.uniform(1, 4)
+    picture = picture + chance.normal(0, strength, picture.shape).astype(np.float32)
     return by_messenger(picture, chance, 2 if level == "hard" else 1), camera
+
+
+def _chosen(chance: Generator) -> frozenset[str]:
+    return frozenset(map(str, chance.choice(_TROUBLES, chance.integers(2, 5), replace=False)))
 
 
 def _camera(
