@@ -164,5 +164,6 @@ def test_numbers_of_8_bits_stay_with_their_scales_in_products_and_embeddings() -
     embedding.weight = torch.nn.Parameter(tensor_of(random_blocks(Kind.Q8_0), Kind.Q8_0), requires_grad=False)
     expected = embedding.weight.numbers()
     tied = product_of(embedding.weight.detach(), None, KERNELS, 8)
+    assert isinstance(tied, Int8SpanProduct)
     for head in (None, tied):
         assert torch.equal(Int8Embedding(embedding, head)(ids), expected[ids])

@@ -86,7 +86,7 @@ def product_of(
 
 def has_spans(weights: Sequence[Any]) -> bool:
     """Whether 8-bit weights of these matrices keep their scales in an `Int8SpanProduct`."""
-    parts = [getattr(weight, "parts", None) for weight in weights]
+    parts: list[Sequence[Any]] = [getattr(weight, "parts", ()) for weight in weights]
     return all(parts) and common_span(parts) > 0
 
 

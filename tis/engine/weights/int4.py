@@ -3,6 +3,7 @@
 See `docs/decisions/0118-four-bits.md`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -68,7 +69,7 @@ class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
 
 def _rows_of_8_bits(weight: Any) -> BlockRows | None:
     """Of a GGUF file, whose blocks stay as they are."""
-    parts = getattr(weight, "parts", ())
+    parts: Sequence[Any] = getattr(weight, "parts", ())
     return parts[0] if len(parts) == 1 and isinstance(parts[0], BlockRows) and parts[0].span else None
 
 
