@@ -154,8 +154,8 @@ class ClusterAskers:
                 while status == 200:
                     async with asyncio.timeout(_SILENT_SECONDS):
                         line = await anext(lines)
-                    if line.startswith("data: {") and "sequence_number" in (event := json.loads(line[6:])):
-                        events.append(event)
+                    if line.startswith("data: {") and (event := json.loads(line[6:]))["type"] != "error":
+                        events.append(event)  # an error is of this connection, not of the response
         except (httpx2.TransportError, StopAsyncIteration, TimeoutError):
             pass
         return status
