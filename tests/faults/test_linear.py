@@ -5,6 +5,16 @@ import pytest
 from tests.faults.cluster.linear import SessionOperation, is_linear
 
 HISTORIES: dict[str, tuple[bool, list[SessionOperation]]] = {
+    "an answer that nobody was shown has failed, and is begun again behind another": (
+        True,
+        [
+            SessionOperation("begin", 0, request="b"),
+            SessionOperation("begin", 1, 2, "answer", "a", "2"),
+            SessionOperation("begin", 3, 4, "conflict", "b"),
+            SessionOperation("cancel", 5, 6, "cancelled"),
+            SessionOperation("begin", 7, 8, "answer", "b", "3"),
+        ],
+    ),
     "a begin and a cancel": (
         True,
         [SessionOperation("begin", 0, 1, "answer", "a", "1"), SessionOperation("cancel", 2, 3, "cancelled")],

@@ -224,3 +224,14 @@ async def test_closing_a_recording_ends_its_readers() -> None:
     await asyncio.sleep(0)
     recording.close()
     assert await reading == [Event(0, b"a")]
+
+
+async def test_own_events_that_are_stored_nowhere_do_not_become_durable_by_what_another_process_has_stored() -> None:
+    store = ManualStore()
+    recording = Recording(KEY, store, WindowLimits())
+    recording.append(blocks(b"own 0", b"own 1"))
+    recording.take([Event(0, b"theirs")])
+    recording.rewind()
+    assert recording.next_index == 0
+    recording.take([Event(0, b"theirs")])
+    assert [event.data for event in recording.window] == [b"theirs"] and recording.last_durable == 0

@@ -280,3 +280,23 @@ def _just(script: ScriptedSource) -> Callable[[], ScriptedSource]:
 
 def _is_over(session: Session) -> Callable[[], bool]:
     return lambda: not session.is_running
+
+
+async def test_a_turn_that_is_begun_with_an_old_view_does_not_take_the_place_of_one_that_has_ended_since(
+    pair: Pair,
+) -> None:
+    a, b = pair
+    for request, line in ((REQUEST, b"first"), (OTHER, b"second")):
+        script, session, turn = await started(a, line, request=request)
+        script.go.set()
+        assert await data_of(session, turn) == [line, b"end"]
+        await until_stored(a)
+        if request is REQUEST:
+            await found(b)
+    late, late_turn = b.start(SessionRequest("me", "s", "a third request"), _just(ScriptedSource(b"third")))
+    with pytest.raises(SessionConflict):
+        await data_of(late, late_turn)
+    for sessions in pair:
+        session = await found(sessions)
+        assert [turn.fingerprint for turn in session.turns] == [REQUEST.fingerprint, OTHER.fingerprint]
+        assert await data_of(session, session.latest) == [b"second", b"end"]

@@ -71,6 +71,10 @@ class FollowedSessions:
                 record = await self._store.find_retained(key)
             else:
                 record = await self._store.find(key)
+            if work := self._work.get(key):  # it has been lost to another process, or taken from one, and learns that
+                if (await asyncio.wait([work], timeout=_ENDING_SECONDS))[1]:
+                    raise StoreUnavailable("This answer changes its server. Retry later.", retry_after=1)
+                return
             await self._apply(key, record)
         except StoreUnavailable as error:
             if is_required or isinstance(error, LaterVersion):

@@ -116,12 +116,14 @@ class Recording:
 
     def take(self, events: Iterable[Event]) -> None:
         """Adds events that another process has stored; those that are here already are left out."""
+        first = self.next_index
         for event in events:
             if event.index == self.next_index:
                 self._window.append(event.data, event.resume_state)
                 self.num_bytes += len(event.data)
                 self.next_index += 1
-        self._on_committed(self.next_index - 1)
+        if self.next_index > first:  # else the newest may be events of this process that are stored nowhere
+            self._on_committed(self.next_index - 1)
 
     def jump_to(self, next_index: int) -> None:
         """Leaves out what another process has stored: whoever wants it gets it from the store."""

@@ -103,8 +103,9 @@ class Turn:
 
     def learn(self, record: TurnRecord) -> None:
         """Takes over what another process says of the turn."""
+        was_running = self.is_running
         self._source, self.record = None, record
-        if record.last_index is not None:
+        if was_running and record.last_index is not None:  # else they are readers of a later turn
             for reader in self._recording.readers:
                 reader.stop_at(record.last_index)
 

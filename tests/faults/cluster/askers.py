@@ -33,7 +33,7 @@ def text_of(response: Json) -> str:
 
 
 @dataclass
-class Talk:
+class AskedConversation:
     """A conversation of one asker, who asks one thing after the other."""
 
     id: str
@@ -51,14 +51,14 @@ class ClusterAskers:
         self.refusals: list[str] = []
         self.notes: list[str] = []
         self.is_open = True
-        self._talks: list[Talk] = []
+        self._talks: list[AskedConversation] = []
         self._fronts, self._chance, self._text_length, self._model = fronts, chance, text_length, model
         self._num_asked = 0
 
     async def ask(self) -> None:
         """Until it is closed; what has begun then is brought to its end."""
         async with httpx2.AsyncClient(timeout=_TRY_SECONDS) as http:
-            talk: Talk | None = None
+            talk: AskedConversation | None = None
             while self.is_open:
                 talk = talk or await self._new_talk(http)
                 self._num_asked += 1
@@ -93,11 +93,11 @@ class ClusterAskers:
         counted["doubled"] += sum(number > 1 for number in rows.values())
         return +counted
 
-    async def _new_talk(self, http: httpx2.AsyncClient) -> Talk | None:
+    async def _new_talk(self, http: httpx2.AsyncClient) -> AskedConversation | None:
         made = await self._post(http, _CONVERSATIONS, {})
         if made is None:
             return None
-        self._talks.append(Talk(made["id"]))
+        self._talks.append(AskedConversation(made["id"]))
         return self._talks[-1]
 
     async def _whole(self, http: httpx2.AsyncClient, text: str) -> None:
@@ -109,7 +109,7 @@ class ClusterAskers:
             self.told[answer["id"]] = text
             self.num_by_kind["background"] += 1
 
-    async def _in_talk(self, http: httpx2.AsyncClient, talk: Talk, text: str) -> None:
+    async def _in_talk(self, http: httpx2.AsyncClient, talk: AskedConversation, text: str) -> None:
         answer = await self._post(http, _RESPONSES, {"model": self._model, "input": text, "conversation": talk.id})
         if answer and answer["store"]:
             talk.sure.append(text)
@@ -154,8 +154,8 @@ class ClusterAskers:
                 while status == 200:
                     async with asyncio.timeout(_SILENT_SECONDS):
                         line = await anext(lines)
-                    if line.startswith("data: {") and "sequence_number" in (event := json.loads(line[6:])):
-                        events.append(event)
+                    if line.startswith("data: {") and (event := json.loads(line[6:]))["type"] != "error":
+                        events.append(event)  # an error is of this connection, not of the response
         except (httpx2.TransportError, StopAsyncIteration, TimeoutError):
             pass
         return status
@@ -202,7 +202,9 @@ class ClusterAskers:
                 f" {text_of(found)!r} instead of {text!r}; not as its client saw it: {other}"
             )
 
-    async def _check_talk(self, http: httpx2.AsyncClient, front: Front, talk: Talk, counted: Counter[str]) -> None:
+    async def _check_talk(
+        self, http: httpx2.AsyncClient, front: Front, talk: AskedConversation, counted: Counter[str]
+    ) -> None:
         texts: list[str] = []
         path, after = f"{front.url}{_CONVERSATIONS}/{talk.id}/items?order=asc&limit=100", ""
         while True:

@@ -77,7 +77,8 @@ class SequentialSession:
         elif operation.told in (None, "answer"):
             is_new = operation.answer_id not in (answer for _, answer in self.answers) or not operation.answer_id
             if is_new:
-                yield SequentialSession((*self.answers, (operation.request, operation.answer_id)), "running")
+                before = self.answers[:-1] if self.status == "failed" else self.answers  # it may be begun again
+                yield SequentialSession((*before, (operation.request, operation.answer_id)), "running")
 
 
 @dataclass(slots=True)

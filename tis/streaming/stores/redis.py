@@ -249,7 +249,10 @@ class RedisStore:
             return session  # what Redis has is about to change
         claim = fields.get(b"claim", b"").decode()
         if (held := self._held.get(key)) and held.claim != claim:
-            self.drop(key)
+            if not held.is_running:
+                self.drop(key)
+            elif fields:  # another process has it, or has deleted it; without any, Redis has lost it, and gets it back
+                self._on_fenced(key)
         if session and key not in self._held:
             self._claims[key] = claim
         return session

@@ -31,6 +31,7 @@ elseif mode == 'write' and held ~= claim then return {'fenced', held}
 end
 local known = exists and tonumber(found[3] or '0') or nil
 local first, last = tonumber(take()), tonumber(take())
+if mode == 'begin' and held ~= claim and known and first ~= known then return {'fenced', held} end
 local num_events = last - first
 if known and first > known then return {'gap', known} end
 local data = taken(2 * num_events)
