@@ -1,6 +1,7 @@
 """Whether a value was seen whole: glare or a finger may hide its beginning, its end or a part."""
 
 import math
+from collections.abc import Sequence
 
 import cv2
 import numpy as np
@@ -14,6 +15,7 @@ _HEIGHT = 24  # pixels of a strip
 _BLOWN_VALUE, _FLAT_SPREAD = 245, 30
 _MIN_BLOWN_OF_COLUMN = 0.8
 _MIN_RUN_INSIDE, _MIN_RUN_BESIDE, _NEAR = 0.9, 0.6, 0.35  # heights; blanks between words have up to 0.5
+_MAX_BLOWN_PAPER = 0.35  # of a card; above, the paper itself is white, as on copies
 _END, _MIN_END_DEPTH = 1.0, 0.7  # heights; share of a line's usual depth of ink
 _MIN_DIFFERENCE = 20.0  # grey levels, of a finger and its paper
 _MIN_BRIGHTNESS, _MAX_TINT = 0.6, 0.22  # of what is beside a line, against its paper
@@ -32,10 +34,12 @@ def widened(quad: Quad, before: float, behind: float) -> Quad:
 
 
 class VisibleText:
-    """Of one picture."""
+    """Of one picture and the boxes of its values."""
 
-    def __init__(self, picture: Pixels) -> None:
+    def __init__(self, picture: Pixels, boxes: Sequence[Quad]) -> None:
         self._picture = picture
+        shares = [float(_blown(_strip(picture, quad)).mean()) for quad in boxes]
+        self.is_white = bool(shares) and float(np.median(shares)) > _MAX_BLOWN_PAPER
 
     def is_hidden_inside(self, quad: Quad) -> bool:
         strip = _strip(self._picture, quad)
