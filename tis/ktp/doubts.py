@@ -11,7 +11,7 @@ from tis.ktp.text_lines import TextLine
 from tis.ktp.visible_text import VisibleText
 
 MAX_HIDDEN_CONFIDENCE = 0.5
-# On white paper not all glare shows by pale letters, and these may have any length.
+# On white paper nobody sees where glare has hidden the end of a text that may have any length.
 MAX_COPIED_CONFIDENCE = 0.85
 _OF_ANY_LENGTH = {"nama", "alamat.name", "alamat.kel_desa"}
 # Values that could be the beginning of others, and values that could be the end of others: BELUM KAWIN.
