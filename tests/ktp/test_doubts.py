@@ -65,23 +65,10 @@ def test_what_lies_beside_a_value_of_fixed_length_is_none() -> None:
     assert unsure(doubted(with_patch("alamat.rt_rw", SKIN, 1.0, 2.0), card_lines())) == set()
 
 
-def with_print(paper_colour: tuple[int, int, int], pale_end_of: str | None) -> Pixels:
-    """Strokes in place of letters; those at the end of one field are pale, as beside a lamp's reflection."""
-    picture = paper(paper_colour)
-    for line in card_lines():
-        (left, top), (right, _), (_, bottom), _ = line.quad
-        for x in range(int(left) + 4, int(right) - 4, 12):
-            is_pale = pale_end_of is not None and line.text == f": {CARD[pale_end_of]}" and right - x < 50
-            picture[int(top) + 6 : int(bottom) - 6, x : x + 4] = np.uint8(paper_colour[0] - 40 if is_pale else 30)
-    return picture
-
-
-def test_on_white_paper_letters_that_are_dark_to_the_end_say_that_nothing_hides_more() -> None:
-    assert unsure(doubted(with_print((255, 255, 255), None), card_lines())) == set()
-
-
-def test_letters_that_grow_pale_before_white_paper_are_a_doubt() -> None:
-    assert unsure(doubted(with_print((255, 255, 255), "nama"), card_lines())) == {"nama"}
+def test_glare_cannot_be_seen_on_white_paper() -> None:
+    card = doubted(paper((255, 255, 255)), card_lines())
+    assert unsure(card) == {"nama", "alamat.name", "alamat.kel_desa"}
+    assert min(reading.confidence for reading in card.fields.values()) > 0.8
 
 
 def test_room_for_a_second_line_that_was_not_read_is_a_doubt() -> None:

@@ -49,6 +49,11 @@ def test_a_district_of_two_lines_is_whole_although_its_label_is_lost() -> None:
     assert (found["alamat.kel_desa"], found["agama"]) == (CARD["alamat.kel_desa"], CARD["agama"])
 
 
+def test_a_date_below_its_place_belongs_to_it_although_their_label_is_lost() -> None:
+    found = values(changes={"birth": "PENUKAL ABAB LEMATANG ILIR,\n17-08-1985"}, without_labels=("birth",))
+    assert found == {**CARD, "tempat_lahir": "PENUKAL ABAB LEMATANG ILIR"}
+
+
 def test_the_town_of_issue_beside_a_row_is_no_part_of_its_value() -> None:
     agama = next(line for line in card_lines() if line.text == ": ISLAM")
     lines = [*card_lines(), text_line("BOGOR", agama.right[0] + 40, agama.left[1])]

@@ -16,7 +16,7 @@ _MIN_BLANK = 0.05  # narrow blanks have 0.1 to 0.5, the space between letters of
 _MIN_BLANK_OF_NUMBER = 0.0004  # "NO. 5" in a short line has 0.0007 and more, "NO.5" under 0.0001
 # Probabilities between those of good pictures with a sign (blank: 0.1, stop: 0.99) and without (0.003, 0.00005).
 _DOUBTFUL_BLANK, _DOUBTFUL_BLANK_OF_NUMBER, _DOUBTFUL_STOP = (0.003, 0.3), (0.0001, 0.1), (0.0002, 0.9)
-_DOUBTFUL = 0.5
+_DOUBTFUL, _DOUBTFUL_APOSTROPHE = 0.5, 0.001  # texts without one have at most 0.0003
 # After these a stop of 0.1 is one: on good pictures JL. has 0.8 and more, JL at most 0.0004; blurred ones lie between.
 _ABBREVIATION, _MIN_STOP = re.compile(r"(?<![A-Z0-9])(JL|GG|KP|NO|KAV|HJ|DR)$"), 0.1
 
@@ -38,6 +38,7 @@ class CardDecoder:
         self._space = self._plain.index(" ")
         self._stop = self._plain.index(".") if "." in self._plain else None
         self._comma = self._plain.index(",") if "," in self._plain else None
+        self._apostrophe = self._plain.index("'") if "'" in self._plain else None
         self._columns = [0, *(place for places in by_plain.values() for place in places)]
         self._begins = np.cumsum([0, 1, *(len(places) for places in by_plain.values())])[:-1]
 
@@ -92,6 +93,9 @@ class CardDecoder:
         if self._stop is not None and character != "," and text.rstrip()[-1:] not in (".", ","):
             stop = float(plain[before + 1 : step + 1, self._stop].max())
             if _DOUBTFUL_STOP[0] < stop < _DOUBTFUL_STOP[1]:
+                return _DOUBTFUL
+        if self._apostrophe is not None and "'" not in (character, text[-1:]):
+            if float(plain[before + 1 : step + 1, self._apostrophe].max()) > _DOUBTFUL_APOSTROPHE:
                 return _DOUBTFUL
         if character == " " or text[-1:] == " ":
             return 1.0 if character != " " or float(plain[step, self._space]) > _DOUBTFUL_BLANK[1] else _DOUBTFUL

@@ -11,6 +11,8 @@ from tis.ktp.text_lines import TextLine
 from tis.ktp.visible_text import VisibleText
 
 MAX_HIDDEN_CONFIDENCE = 0.5
+# On white paper nobody sees where glare has hidden the end of a text that may have any length.
+MAX_COPIED_CONFIDENCE = 0.85
 _OF_ANY_LENGTH = {"nama", "alamat.name", "alamat.kel_desa"}
 # Values that could be the beginning of others, and values that could be the end of others: BELUM KAWIN.
 # A regency is in a list, but SOLOK may have been SOLOK SELATAN.
@@ -23,7 +25,7 @@ _MAY_HAVE_GAPS = _OF_ANY_LENGTH | {"tempat_lahir", "alamat.kecamatan", "pekerjaa
 def doubt_hidden(checked: CheckedCard, card: ParsedCard, picture: Pixels) -> CheckedCard:
     """Fields that something hides in part keep their value, with little confidence and a warning."""
     lines = {name: card.lines_of(name) for name, reading in checked.fields.items() if reading.value is not None}
-    visible = VisibleText(picture)
+    visible = VisibleText(picture, [line.quad for found in lines.values() for line in found])
     fields: dict[str, FieldReading] = dict(checked.fields)
     warnings = list(checked.warnings)
     for name, found in lines.items():
@@ -31,6 +33,9 @@ def doubt_hidden(checked: CheckedCard, card: ParsedCard, picture: Pixels) -> Che
             warnings.append(FieldWarning("hidden", name, "Glare, a finger or the like hides a part of this field."))
         elif ("birth" if name == "tempat_lahir" else name) in card.layout.incomplete:
             warnings.append(FieldWarning("incomplete", name, "This field has room for text that was not read."))
+        elif visible.is_white and name in _OF_ANY_LENGTH:
+            fields[name] = replace(fields[name], confidence=min(fields[name].confidence, MAX_COPIED_CONFIDENCE))
+            continue
         else:
             continue
         confidence = min(fields[name].confidence, MAX_HIDDEN_CONFIDENCE)

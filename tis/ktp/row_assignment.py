@@ -26,6 +26,7 @@ _OF_ANY_TEXT = {"nama", "birth", "alamat.name", "alamat.kel_desa", "alamat.kecam
 _OF_KIND, _OF_OTHER_KIND, _OF_NO_KIND = 3.0, -2.0, -1.3
 _BESIDE_LABEL, _PER_PITCH_AWAY, _MAX_AWAY = 2.5, 5.0, 1.1  # of a label, and for each pitch between; in pitches
 _EMPTY_ROW, _EMPTY_LABELLED_ROW, _CONTINUED, _NO_ROW = -0.7, -1.0, -0.4, -1.5
+_MIN_FILLED, _TOO_EARLY = 22, -1.0  # characters of a full line; points for a line that continues a shorter one
 _TOO_CLOSE, _TOO_FAR = -3.0, -0.5  # for each pitch
 
 
@@ -95,9 +96,10 @@ class _Order:
                 if other == row and ROWS[row] not in WRAPPING:
                     continue
                 points = ways[above][other][0] + skipped + self._step(above, other, line, row)
-                points += (
-                    self._goes_on(line, row) if other == row else first + self._empty[row] - self._empty[other + 1]
-                )
+                if other == row:
+                    points += self._goes_on(above, line, row)
+                else:
+                    points += first + self._empty[row] - self._empty[other + 1]
                 best = max(best, (points, (above, other)), key=lambda way: way[0])
         return best
 
@@ -108,13 +110,17 @@ class _Order:
             points += _BESIDE_LABEL - _PER_PITCH_AWAY * min(away, _MAX_AWAY)
         return points
 
-    def _goes_on(self, line: int, row: int) -> float:
+    def _goes_on(self, above: int, line: int, row: int) -> float:
         y = self._lines[line].y
         beside = any(
             abs(y - label_y) < 0.4 * self._pitch for label, label_y in self._labels.items() if label != ROWS[row]
         )
         kinds = self._kinds[line]
-        return _CONTINUED - _BESIDE_LABEL * beside + (_OF_OTHER_KIND if kinds and ROWS[row] not in kinds else 0.0)
+        said = (_OF_KIND if ROWS[row] in kinds else _OF_OTHER_KIND) if kinds else 0.0
+        # A value wraps where its next word has no room.
+        filled = len(f"{self._lines[above].text} {self._lines[line].text.split(' ')[0]}")
+        wraps = 0.0 if filled >= _MIN_FILLED else _TOO_EARLY
+        return _CONTINUED + wraps - _BESIDE_LABEL * beside + said
 
     def _of_kind(self, line: int, row: int) -> float:
         kinds = self._kinds[line]

@@ -1,6 +1,7 @@
 """Whether a value was seen whole: glare or a finger may hide its beginning, its end or a part."""
 
 import math
+from collections.abc import Sequence
 
 import cv2
 import numpy as np
@@ -14,8 +15,7 @@ _HEIGHT = 24  # pixels of a strip
 _BLOWN_VALUE, _FLAT_SPREAD = 245, 30
 _MIN_BLOWN_OF_COLUMN = 0.8
 _MIN_RUN_INSIDE, _MIN_RUN_BESIDE, _NEAR = 0.9, 0.6, 0.35  # heights; blanks between words have up to 0.5
-_END, _MIN_END_DEPTH = 1.0, 0.7  # heights; share of a line's usual depth of ink
-_MIN_DIFFERENCE = 20.0  # grey levels, of a finger and its paper
+_MAX_BLOWN_PAPER = 0.35  # of a card; above, the paper itself is white, as on copies
 _MIN_BRIGHTNESS, _MAX_TINT = 0.6, 0.22  # of what is beside a line, against its paper
 _HYPHEN_HEIGHT, _HYPHEN_WIDTHS, _MAX_HYPHEN = 32, (4, 13), 7  # pixels
 _MIN_INK, _MIN_SHARE_OF_INK, _MIN_MARK = 12.0, 0.35, 6  # grey levels; of the darkest; pixels
@@ -32,62 +32,45 @@ def widened(quad: Quad, before: float, behind: float) -> Quad:
 
 
 class VisibleText:
-    """Of one picture."""
+    """Of one picture and the boxes of its values."""
 
-    def __init__(self, picture: Pixels) -> None:
+    def __init__(self, picture: Pixels, boxes: Sequence[Quad]) -> None:
         self._picture = picture
+        strips = [_blown(_strip(picture, quad)) for quad in boxes]
+        shares = [float(strip.mean()) for strip in strips]
+        self.is_white = bool(shares) and float(np.median(shares)) > _MAX_BLOWN_PAPER
 
     def is_hidden_inside(self, quad: Quad) -> bool:
-        strip = _strip(self._picture, quad)
-        blown = _blown_columns(strip)
-        empty = blown & (_depths(strip) < _MIN_SHARE_OF_INK * _usual_depth(strip))
-        return max(_runs(empty), default=0) > _MIN_RUN_INSIDE * _HEIGHT
+        if self.is_white:
+            return False
+        return max(_runs(_blown_columns(_strip(self._picture, quad))), default=0) > _MIN_RUN_INSIDE * _HEIGHT
 
     def may_begin_earlier(self, quad: Quad) -> bool:
         beside = _strip(self._picture, widened(quad, _BEFORE, 0))[:, : round(_BEFORE * _HEIGHT)]
-        return self._is_covered(beside[:, ::-1], _strip(self._picture, quad)[:, ::-1])
+        return self._is_covered(beside[:, ::-1], quad)
 
-    def may_go_on(self, quad: Quad, letters: float = _BEHIND) -> bool:
-        """By so many heights of the line at least."""
-        wide = _strip(self._picture, widened(quad, 0, letters))
-        return self._is_covered(wide[:, -round(letters * _HEIGHT) :], _strip(self._picture, quad))
+    def may_go_on(self, quad: Quad, heights: float = _BEHIND) -> bool:
+        """Within so many heights of the line."""
+        wide = _strip(self._picture, widened(quad, 0, heights))
+        return self._is_covered(wide[:, -round(heights * _HEIGHT) :], quad)
 
-    def _is_covered(self, beside: Pixels, text: Pixels) -> bool:
+    def _is_covered(self, beside: Pixels, quad: Quad) -> bool:
         """`beside` begins at the end of the text."""
         if beside.shape[1] < 2:
             return False
         near = min(round(_NEAR * _HEIGHT), beside.shape[1] - 1)
-        paper = np.percentile(text.reshape(-1, 3), 75, axis=0) + 1.0
+        if not self.is_white:
+            blown = _blown_columns(beside)
+            first = int(np.argmax(blown)) if blown.any() else len(blown)
+            run = next(iter(_runs(blown[first:])), 0)
+            if first <= near and run >= _MIN_RUN_BESIDE * _HEIGHT:
+                return True
+        paper = np.percentile(_strip(self._picture, quad).reshape(-1, 3), 75, axis=0) + 1.0
         patch = np.median(beside[:, near : near + _HEIGHT].reshape(-1, 3), axis=0) + 1.0
-        ratios = patch / paper
-        if np.abs(patch - paper).max() > _MIN_DIFFERENCE and (
-            ratios.mean() < _MIN_BRIGHTNESS or np.ptp(ratios) > _MAX_TINT
-        ):
+        if not self.is_white and patch.min() > _BLOWN_VALUE:
             return True
-        blown = _blown_columns(beside)
-        first = int(np.argmax(blown)) if blown.any() else len(blown)
-        run = next(iter(_runs(blown[first:])), 0)
-        is_bright = (first <= near and run >= _MIN_RUN_BESIDE * _HEIGHT) or patch.min() > _BLOWN_VALUE
-        return is_bright and _fades(text)
-
-
-def _fades(text: Pixels) -> bool:
-    """Glare begins softly: letters before it are pale. White paper is as bright, and they are not."""
-    end = float(_depths(text)[-round(_END * _HEIGHT) :].max(initial=0.0))
-    return end < _MIN_END_DEPTH * _usual_depth(text)
-
-
-def _depths(strip: Pixels) -> NDArray[np.float32]:
-    """By column, how much darker its ink is than the paper around."""
-    grey = strip.max(axis=2).astype(np.float32)
-    paper = cv2.dilate(np.percentile(grey, 85, axis=0).astype(np.float32)[None], np.ones((1, _HEIGHT + 1), np.uint8))
-    return np.asarray(paper[0] - grey.min(axis=0), np.float32)
-
-
-def _usual_depth(strip: Pixels) -> float:
-    """Of the columns with ink."""
-    depths = _depths(strip)
-    return float(np.percentile(depths, 80)) or 1.0
+        ratios = patch / paper
+        return bool(ratios.mean() < _MIN_BRIGHTNESS or np.ptp(ratios) > _MAX_TINT)
 
 
 def _strip(picture: Pixels, quad: Quad) -> Pixels:
