@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
@@ -273,7 +273,9 @@ def test_a_product_is_made_gets_pictures_and_comes_back_after_its_end(
     expect(desk.cell("Kipas meja", "price")).to_contain_text(desk.rupiah(150_000))
 
     desk.button("goods.pictures.of", name="Kipas meja").click()
-    files = [{"name": f"{seed}.jpg", "mimeType": "image/jpeg", "buffer": photo(seed, (320, 240))} for seed in (1, 2)]
+    files: list[FilePayload] = [
+        {"name": f"{seed}.jpg", "mimeType": "image/jpeg", "buffer": photo(seed, (320, 240))} for seed in (1, 2)
+    ]
     desk.dialog.locator("input[type=file]").set_input_files(files)
     pictures = desk.dialog.get_by_role("listitem")
     expect(pictures).to_have_count(2)

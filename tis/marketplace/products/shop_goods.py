@@ -69,7 +69,7 @@ def _values(order: GoodsOrder, position: bytes) -> list[Any]:
     return [datetime.fromisoformat(value) if order == "updated" else value, product_id]
 
 
-def _found(supplier_id: int, query: GoodsQuery) -> Select[tuple[Product]]:
+def _found(supplier_id: int, query: GoodsQuery) -> Select[Product]:
     goods = select(Product).where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None))
     for word in (query.words or "").casefold().split():
         texts = (Product.name, Product.sku, Product.brand)

@@ -111,8 +111,8 @@ export async function changeDetails(product, given) {
 
 export function shownValue(field, value) {
   if (value === null || value === undefined || value === "") return "–";
-  if (field === "price") return formatRupiah(value);
-  if (field === "stock_quantity") return formatNumber(value);
+  // What was typed may be no number.
+  if (typeof value === "number") return field === "price" ? formatRupiah(value) : formatNumber(value);
   if (field === "category") return categoryName(value);
   if (field === "condition" || field === "is_available") return t(`goods.value.${field}.${value}`);
   return String(value);

@@ -39,7 +39,7 @@ function Checked({ isBusy }) {
     ${!isMapped && html`<${Note} kind="warn">${t("sheets.no.column")}<//>`}
     ${notShown > 0 && html`<${Note} kind="warn">${counted("sheets.not.shown", notShown)}<//>`}
     <p class="soft">${t("sheets.columns.how")}</p>
-    ${wrongRows.length > 0 && html`<h2>${t("sheets.to.mend")}</h2><p class="soft">${t("sheets.to.mend.how")}</p><${SheetTable} label=${t("sheets.to.mend")} rows=${wrongRows} />`}
+    ${wrongRows.length > 0 && html`<h2>${t("sheets.to.mend")}</h2><p class="soft">${t("sheets.to.mend.how")}</p><${SheetTable} label=${t("sheets.to.mend")} rows=${wrongRows} mends />`}
     <details class="sheet-rest" open=${!wrongRows.length}><summary>${t(wrongRows.length ? "sheets.right" : "sheets.first")}</summary><${SheetTable} label=${t("sheets.first")} rows=${others} /></details>
     <div class="row-wrap sheet-actions">
       ${isChanged.value && html`<${Button} icon="refresh-cw" disabled=${isBusy} onClick=${check}>${t("sheets.check")}<//>`}

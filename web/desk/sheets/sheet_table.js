@@ -5,8 +5,9 @@ import { t } from "../../app/words.js";
 import { Button, Icon } from "../../design/components.js";
 import { cellKey, chooseField, columns, editCell, edits, FIELDS, problems } from "./sheet.js";
 
-export function SheetTable({ label, rows }) {
-  return html`<div class="sheet-scroll scroll" tabindex="0" role="region" aria-label=${label}><table class="table sheet-table">
+/** `mends`: all rows are wrong. */
+export function SheetTable({ label, rows, mends = false }) {
+  return html`<div class="sheet-scroll scroll" tabindex="0" role="region" aria-label=${label}><table class=${mends ? "table sheet-table mends" : "table sheet-table"}>
     <thead><tr><th scope="col" class="number">${t("sheets.row")}</th>${columns.value.map((column) => html`<th scope="col" key=${column.position}><${ColumnChoice} column=${column} /></th>`)}</tr></thead>
     <tbody>${rows.map((one) => html`<${SheetRow} key=${one.row} row=${one.row} cells=${one.cells} />`)}</tbody></table></div>`;
 }
@@ -35,6 +36,6 @@ function SheetCell({ row, column, before, message, isOpen }) {
   if (!column.field || !isOpen) return html`<td class=${column.field ? "" : "is-ignored"}><span class="sheet-text">${text}</span></td>`;
   const isMended = edited !== undefined && edited !== before;
   const isWrong = message && !isMended;
-  return html`<td class=${isWrong ? "is-wrong-cell" : isMended ? "is-mended" : ""}><input class="input" value=${text} aria-label=${t("sheets.cell", { field: t(`goods.field.${column.field}`), number: row })} aria-invalid=${isWrong ? "true" : undefined} aria-describedby=${message ? id : undefined}
+  return html`<td class=${isWrong ? "is-wrong-cell" : isMended ? "is-mended" : ""} data-label=${t(`goods.field.${column.field}`)}><input class="input" value=${text} aria-label=${t("sheets.cell", { field: t(`goods.field.${column.field}`), number: row })} aria-invalid=${isWrong ? "true" : undefined} aria-describedby=${message ? id : undefined}
     autocomplete="off" spellcheck="false" onInput=${(event) => editCell(row, column.position, event.target.value, edited === before ? undefined : before)} />${message && html`<p class="sheet-problem" id=${id}>${isMended ? html`<${Icon} name="pencil" /> ${t("sheets.cell.mended")}` : html`<${Icon} name="circle-alert" /> ${message}`}</p>`}</td>`;
 }

@@ -28,7 +28,7 @@ export function SheetsPart({ shop }) {
       toast(messageOf(error), "circle-alert");
     }
   };
-  return html`<div class="row-wrap"><h1 class="grow">${t("desk.sheets")}</h1><${Button} icon="download" onClick=${() => save("csv")}>${t("sheets.export.csv")}<//><${Button} icon="download" onClick=${() => save("xlsx")}>${t("sheets.export.xlsx")}<//></div>
+  return html`<div class="row-wrap"><h1 class="grow">${t("desk.sheets")}</h1><div class="row"><${Button} icon="download" onClick=${() => save("csv")}>${t("sheets.export.csv")}<//><${Button} icon="download" onClick=${() => save("xlsx")}>${t("sheets.export.xlsx")}<//></div></div>
     ${!file.value && html`<${DropZone} />`}
     ${fault.value && html`<${Note} kind="bad" role="alert">${messageOf(fault.value)}<//>`}
     ${file.value && html`<${SheetPreview} />`}
