@@ -24,7 +24,8 @@ export async function load(asked) {
   isLoading.value = true;
   try {
     // All at once: on a slow line each waits as long as the others. The goods do not wait for the counts.
-    const [counting, reading] = [count(asked, mine.signal), asked.q ? readingsOf(asked.q, mine.signal) : []];
+    count(asked, mine.signal).then((counts) => { if (mine === loading) facets.value = counts; });
+    const reading = asked.q ? readingsOf(asked.q, mine.signal) : [];
     const page = await search(asked, {}, mine.signal);
     const read = page.understood ? await reading : [];
     if (mine !== loading) return;
@@ -33,8 +34,6 @@ export async function load(asked) {
       readings.value = read;
       fault.value = null;
     });
-    const counts = await counting;
-    if (mine === loading) facets.value = counts;
   } catch (error) {
     if (mine === loading && error.name !== "AbortError") fault.value = error;
   } finally {
