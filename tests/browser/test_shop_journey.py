@@ -41,7 +41,7 @@ def _add_sample(url: str) -> None:
     subprocess.run(command, cwd=REPOSITORY, env={**bare_environment(), **variables}, check=True)
 
 
-class ShopOwner:
+class JourneySeller:
     """The shop, as curl would be it."""
 
     def __init__(self, http: httpx2.Client, market: Market) -> None:
@@ -60,13 +60,13 @@ class ShopOwner:
 
 
 @contextmanager
-def _running(kind: str, folder: Path) -> Iterator[tuple[str, ShopOwner]]:
+def _running(kind: str, folder: Path) -> Iterator[tuple[str, JourneySeller]]:
     with _database(kind, folder) as url:
         _add_sample(url)
         settings = settings_with(database_url=url, jwt_secret_key=SECRET, assistant_model="off")
         market = Market(Database(url), MarketRules(jwt_secret=SECRET, pictures_url=pictures_url()))
         with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as http:
-            yield running.url, ShopOwner(http, market)
+            yield running.url, JourneySeller(http, market)
         market.close()
 
 

@@ -93,6 +93,7 @@ SEARCHES = {
 SINGLE = {
     "GET /api/pictures/{picture_id}/{size}.webp",
     "GET /api/auth/me",
+    "GET /api/notices/stream",
     "GET /api/auth/consent",
     "GET /api/chat/stream/{session_id}",
     "GET /api/users/me/preferences",
