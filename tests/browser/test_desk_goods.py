@@ -206,6 +206,7 @@ def test_what_others_changed_is_not_overwritten(visitor: Visitor, server: Served
     visitor.picture(page, "desk-goods-conflict")
     assert seller.goods()["Laptop Rinjani 15"] == 8_000_000
     price.get_by_role("button", name=t("goods.conflict.mine", value=desk.rupiah(8_250_000)), exact=True).click()
+    expect(desk.undo_bar).to_contain_text(desk.rupiah(8_250_000))
     expect(price.get_by_role("alert")).to_have_count(0)
     assert seller.goods()["Laptop Rinjani 15"] == 8_250_000
     seller.change(product, price=1_000_000)
