@@ -122,7 +122,7 @@ def test_a_synonym_is_looked_at_before_it_is_saved_and_then_finds_more(
     expect(row).to_contain_text(desk.look.pattern("admin.preview.came"))
     row.locator("summary").click()
     require_accessible(page)
-    visitor.whole_picture(page, "admin-preview")
+    visitor.picture(page, "admin-preview")
     expect(row).to_contain_text("Laptop")
     assert not market.found(word)
     desk.dialog.get_by_role("textbox", name=t("admin.synonym.means"), exact=True).fill("laptop gaming")

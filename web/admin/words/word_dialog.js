@@ -1,6 +1,6 @@
 /** A change of categories or synonyms: its fields, what it would do to searches, and only then the button that makes it. */
 
-import { html, useState } from "../../app/view.js";
+import { html, useEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Button, Dialog, Field, Note, toast } from "../../design/components.js";
 import { marketJson } from "../../market/market_calls.js";
@@ -19,6 +19,8 @@ export function WordDialog({ title, about, first = {}, fields, changeOf, save, b
   const [preview, setPreview] = useState(null);
   const [error, setError] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const shown = useRef(null);
+  useEffect(() => { if (preview) shown.current.scrollIntoView({ block: "nearest" }); }, [preview]);
   const attempt = async (work) => {
     setBusy(true);
     setError("");
@@ -48,7 +50,7 @@ export function WordDialog({ title, about, first = {}, fields, changeOf, save, b
       <${Field} label=${t("admin.preview.queries")} help=${t("admin.preview.queries.help")}>${(attributes) => html`<textarea class="textarea" rows="2" value=${queries} onInput=${(event) => { setQueries(event.target.value); setPreview(null); }} ...${attributes}></textarea>`}<//>
       <div class="row-wrap"><${Button} type="submit" icon="search" disabled=${isBusy}>${t("admin.preview.do")}<//>${!preview && html`<span class="faint"><small>${t("admin.preview.first")}</small></span>`}</div>
     </form>
-    <div class="stack preview" aria-live="polite" aria-busy=${isBusy}>${error && html`<${Note} kind="bad" role="alert">${error}<//>`}${preview && html`<${SearchPreview} preview=${preview} />`}</div>
+    <div class="stack preview" ref=${shown} aria-live="polite" aria-busy=${isBusy}>${error && html`<${Note} kind="bad" role="alert">${error}<//>`}${preview && html`<${SearchPreview} preview=${preview} />`}</div>
   <//>`;
 }
 
