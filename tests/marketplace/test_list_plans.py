@@ -101,7 +101,6 @@ SINGLE = {
     "GET /api/suppliers/{supplier_id}",
     "GET /api/reservations/{reservation_id}",
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}",
-    "GET /api/notices/stream",
 }
 CALLERS = {
     "GET /api/chat/conversations/{session_id}": "user",
