@@ -25,7 +25,7 @@ router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _EXPORT_BATCH = 500
 _SHEET = "\ufeffname,description,price,stock_quantity,category,tags,sku,brand,condition,is_available,pictures\r\n"
 _SHEET += 'Laptop ASUS ROG,Gaming laptop,15999000,5,laptop,"gaming,asus",ASU-1,ASUS,new,true,https://example.com/laptop.jpg\r\n'
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_BINARY = {"schema": {"type": "string", "format": "binary"}, "example": "(a workbook)"}
 _EXPORT_RESPONSES: Responses = {
     200: {"description": "OK", "content": {"text/csv": {"example": _SHEET}, XLSX: _BINARY}},
 }
