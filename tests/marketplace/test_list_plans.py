@@ -77,6 +77,7 @@ SEARCHES = {
 SINGLE = {
     "GET /api/pictures/{picture_id}/{size}.webp",
     "GET /api/auth/me",
+    "GET /api/notices/stream",
     "GET /api/auth/consent",
     "GET /api/chat/stream/{session_id}",
     "GET /api/users/me/preferences",
@@ -84,7 +85,6 @@ SINGLE = {
     "GET /api/suppliers/{supplier_id}",
     "GET /api/reservations/{reservation_id}",
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}",
-    "GET /api/notices/stream",
 }
 CALLERS = {
     "GET /api/chat/conversations/{session_id}": "user",
