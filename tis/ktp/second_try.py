@@ -1,5 +1,6 @@
 """Lines of doubt are read again: wider, flat, with more contrast; the readings vote. Never the whole picture."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -47,6 +48,7 @@ def read_weak_lines_again(
 
 def _found_by_place(texts: StripReader, picture: Pixels, places: Sequence[Quad]) -> list[TextLine]:
     """Detectors miss short and pale values; the rows of a card say where to look."""
+    places = [quad for quad in places if math.dist(quad[0], quad[1]) < max(picture.shape[:2])]
     strips = [strip_of(picture, quad) for quad in places]
     pairs = [(strip, evenly_lit(strip, strip.shape[0] * _PAPER_AROUND)) for strip in strips]
     read = _read(texts, [variant for pair in pairs for variant in pair], 2)
