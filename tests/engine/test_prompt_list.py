@@ -81,6 +81,7 @@ async def test_a_prompt_that_fails_ends_the_list(open_engine: Open) -> None:
         await read(engine.submit_list(await prepared(engine, ["ab", "abcdef", *["abcdef"] * 60])))
 
 
+@pytest.mark.long
 async def test_a_full_queue_refuses_a_list_as_a_whole(open_engine: Open) -> None:
     engine = await open_engine("echo?hang_after=1", queue_size=1, stall_seconds=0)
     waiting = [engine.submit(one) for one in (await prepared(engine, ["abc"]))[:1]]
@@ -92,6 +93,7 @@ async def test_a_full_queue_refuses_a_list_as_a_whole(open_engine: Open) -> None
     assert len(waiting) == 2
 
 
+@pytest.mark.long
 async def test_lists_leave_room_in_the_queue(open_engine: Open) -> None:
     engine = await open_engine("echo?hang_after=1", queue_size=64, stall_seconds=0)
     engine.submit((await prepared(engine, ["abc"]))[0])

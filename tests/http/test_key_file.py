@@ -19,6 +19,8 @@ from tis.app import create_app
 from tis.http.key_file import KeyEntry, KeyFileError, expiry_of, new_secret, read_keys, write_entries
 from tis.setting_types import SettingsError
 
+pytestmark = pytest.mark.long
+
 CATALOGUE = "models:\n  first: {repo: echo, aliases: [one]}\n  second: {repo: 'echo?tokens_per_second=1000'}\n"
 
 

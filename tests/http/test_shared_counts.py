@@ -11,7 +11,7 @@ from tis.http.call_counts import CallUse, CountedCaller, LocalCounts
 from tis.http.shared_counts import SharedCounts
 from tis.streaming.stores.redis_clients import RedisClients
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 _LEASE_SECONDS = 1.0
 ONE = {"requests_per_minute": 1}
 

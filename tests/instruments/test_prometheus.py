@@ -17,6 +17,8 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.serving import REPOSITORY, Process, free_port, server_process, wait_until_live
 from tests.test_status import until
 
+pytestmark = pytest.mark.long
+
 DEPLOY = REPOSITORY / "deploy"
 _DASHBOARD = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
 _REQUIRED = os.environ.get("SERVICES") == "required" and os.environ.get("PROMETHEUS") != "none"

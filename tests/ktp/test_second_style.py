@@ -17,6 +17,8 @@ from tis.ktp.ocr import RapidTextReader
 from tis.ktp.ocr_card_reader import OcrCardReader
 from tis.ktp.regions import regions
 
+pytestmark = pytest.mark.long
+
 TODAY = date(2026, 1, 1)
 CARDS = [make_second_card(seed) for seed in range(200)]
 

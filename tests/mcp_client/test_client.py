@@ -17,7 +17,7 @@ from tests.mcp_client.weather_process import weather_process
 from tis.mcp_client.errors import McpOperationFailed
 from tis.mcp_client.tool_types import McpServer, McpToolResult
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.long]
 CERTIFICATE = Path(__file__).parent.parent / "media" / "pictures.example.pem"
 PUBLIC = "93.184.215.14"
 

@@ -10,7 +10,7 @@ from tests.media.images import FORMATS, encoded, make_image
 from tests.media.loading import decode, decode_error
 from tis.media.loader import needs_sandbox
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.long]
 
 
 def jpeg_with_scans(num_scans: int, size: tuple[int, int] = (64, 64)) -> bytes:

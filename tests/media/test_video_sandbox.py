@@ -19,7 +19,7 @@ from tis.media.limits import MediaBudget, MediaLimits
 from tis.media.video.decoder import COMMAND, SandboxDecoder
 from tis.sandbox.errors import SandboxUnavailable
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.long]
 VIDEO = make_video(frames=40)
 
 

@@ -15,6 +15,8 @@ from tis.upstream.errors import UpstreamFault
 from tis.upstream.hearing import _value
 from tis.upstream.vectors import _number
 
+pytestmark = pytest.mark.long
+
 QUICK = {"connect": 1, "first_token": 1, "next_token": 1, "answer": 4, "probe": 0.2}
 HELLO = chunk({"content": "Halo"})
 END = (chunk(finish="stop"), DONE)

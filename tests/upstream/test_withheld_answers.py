@@ -11,6 +11,8 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import blocks_of
 from tests.upstream.gateway import DONE, HEAD, chunk, client_of, event, gateway, scripted
 
+pytestmark = pytest.mark.long
+
 WITHHELD = (HEAD, chunk({"content": "I "}), chunk(finish="content_filter"), DONE)
 MESSAGES = [{"role": "user", "content": "Halo"}]
 

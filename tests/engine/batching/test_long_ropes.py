@@ -12,6 +12,8 @@ from tis.engine.batching.long_ropes import RopeBorder, rope_borders
 from tis.engine.kernels.native import native_kernels
 from tis.engine.request import Request
 
+pytestmark = pytest.mark.long
+
 BORDER = 32
 _LONGROPE: dict[str, Any] = {
     "rope_type": "longrope",

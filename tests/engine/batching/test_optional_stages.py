@@ -19,6 +19,8 @@ from tis.engine.kernels.native import NativeKernels, native_kernels
 from tis.engine.optional_stages import read_and_prepare
 from tis.engine.runner import Runner
 
+pytestmark = pytest.mark.long
+
 CHOOSING = "tis.engine.batching.choose_runner."
 LAYERS = "tis.engine.batching.fused_layers."
 WEIGHTS = "tis.engine.weights."

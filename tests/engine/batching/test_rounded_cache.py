@@ -43,6 +43,8 @@ from tis.engine.kernels.native import ISAS, load_kernels
 from tis.engine.kernels.native import native_kernels as loaded_kernels
 from tis.engine.request import Request
 
+pytestmark = pytest.mark.long
+
 _REFERENCE = "rounded_reference"
 LENGTHS = (3, 40, 17, 1, 26)
 WITH_LATENTS = {"DeepseekV2", "DeepseekV3", "Glm4MoeLite", "MiniCPM3"}

@@ -13,6 +13,8 @@ from tis.engine.kernels import build
 from tis.engine.kernels.integer_product import Int8Product
 from tis.engine.kernels.native import NativeKernels, load_kernels
 
+pytestmark = pytest.mark.long
+
 STEP_BYTES = 64  # of a row, that a tile has
 ROWS = [1, 2, 15, 16, 17, 18, 31, 32]
 

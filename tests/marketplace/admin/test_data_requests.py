@@ -59,6 +59,13 @@ def test_a_request_is_due_72_hours_after_it_came(clerk: Clerk, person: dict[str,
     assert datetime.fromisoformat(overview["next_due_at"]) <= datetime.fromisoformat(late["due_at"])
 
 
+def test_a_request_that_is_sent_again_with_its_key_is_recorded_once(clerk: Clerk, person: dict[str, Any]) -> None:
+    body = {"user_id": person["id"], "kind": "export", "reason": REASON}
+    headers = {**clerk.headers, "Idempotency-Key": "the letter of Dewi"}
+    first, second = (clerk.client.post(REQUESTS, json=body, headers=headers) for _ in range(2))
+    assert made(first) == made(second) and second.headers["Idempotent-Replayed"] == "true"
+
+
 def test_a_copy_has_what_the_person_would_export_and_both_are_in_the_log(
     internet: httpx2.Client, clerk: Clerk, person: dict[str, Any]
 ) -> None:

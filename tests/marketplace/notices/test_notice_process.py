@@ -15,7 +15,7 @@ from tests.serving import server_process, wait_until_live
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def _variables(folder: Path) -> tuple[dict[str, str], int]:

@@ -23,6 +23,8 @@ from tis.marketplace.sheets.sheet_pictures import SheetPictures, queue_pictures
 from tis.marketplace.tables import PictureFetch, Product, SheetImport
 from tis.media.loader import MediaLimits, MediaLoader
 
+pytestmark = pytest.mark.long
+
 HEADER = "sku,name,price,stock_quantity,category,pictures\n"
 PUBLIC_URL = "https://shop.example"
 

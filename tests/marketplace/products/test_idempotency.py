@@ -89,6 +89,7 @@ def test_concurrent_requests_with_one_key_create_one_product(server: MarketServe
     assert sorted(replayed for _, _, replayed in answers) == [False, *[True] * 5]
 
 
+@pytest.mark.long
 def test_while_the_first_request_runs_the_second_gets_a_409(server: MarketServer, database_url: str) -> None:
     if not database_url.startswith("postgresql"):
         pytest.skip("SQLite lets one writer in: the second waits for its turn")

@@ -27,6 +27,8 @@ from tis.marketplace.sheets.rows import read_rows
 from tis.marketplace.sheets.slots import SheetSlots
 from tis.marketplace.tables import Product, SheetBatch, SheetImport, SupplierMember
 
+pytestmark = pytest.mark.long
+
 RULES = MarketRules(jwt_secret=SECRET, max_sheet_rows_at_once=3, sheet_batch_rows=2)
 
 

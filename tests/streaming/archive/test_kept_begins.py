@@ -29,7 +29,7 @@ from tis.streaming.sessions import Sessions
 from tis.streaming.source import ReadAttachments
 from tis.streaming.stores.redis import RedisStore
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 IN_BACKGROUND = replace(REQUEST, retention=replace(LETTER, grace_seconds=math.inf))
 
 

@@ -23,7 +23,7 @@ from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.redis import RedisStore
 from tis.streaming.stores.store import Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.long]
 LIMITS = SessionLimits(sweep_seconds=0.02)
 
 

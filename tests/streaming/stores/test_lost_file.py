@@ -12,7 +12,7 @@ from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import StoreRefused
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 
 @pytest.mark.parametrize("parts", ["*", "sessions.db", "sessions.db-wal", "sessions.db-shm"])

@@ -16,7 +16,7 @@ from tis.streaming.stores.redis import RedisStore, RedisTimeouts
 from tis.streaming.stores.redis_keys import REPLICAS, digest_of, held_by, keys_of
 from tis.streaming.stores.store import Event, SessionKey, SessionRecord, StoreRefused
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 
 class WatcherNotes:

@@ -21,10 +21,11 @@ from tis.marketplace.admin.data_requests import (
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.columns import now
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.docs import responses, schema_example
+from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
 from tis.marketplace.kit.fields import MAX_ID, Id, Moment, ReasonText
+from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
-from tis.marketplace.kit.responses import no_store
+from tis.marketplace.kit.responses import json_response, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
 from tis.marketplace.tables import DataRequest
 from tis.marketplace.users.chat_streams import delete_all_streams
@@ -106,12 +107,20 @@ def list_data_requests(
 
 @router.post(
     "",
-    responses=responses(_REQUEST, {**ADMIN_REQUIRED, **NO_USER}, {409: "Data request 3 of this user is open already."}),
+    response_model=DataRequestView,
+    responses=responses(
+        _REQUEST, {**ADMIN_REQUIRED, **NO_USER}, {409: "Data request 3 of this user is open already."}, KEY_USED
+    ),
 )
-def record(context: ContextDep, form: DataRequestForm) -> DataRequestView:
+def record(context: ContextDep, form: DataRequestForm, idempotency_key: IdempotencyKeyDep) -> JSONResponse:
     """Record that somebody who cannot sign in wants a copy of the own data, or its end, for admins."""
     with context.writing() as (session, principal):
-        return _view(open_request(session, principal, form.user_id, form.kind, form.reason, form.received_at))
+
+        def open_one() -> JSONResponse:
+            asked = form.user_id, form.kind, form.reason, form.received_at
+            return json_response(_view(open_request(session, principal, *asked)))
+
+        return idempotency_key.answer(session, principal, open_one)
 
 
 @router.post("/{request_id}/export", dependencies=[Depends(no_store)], responses=responses(EXPORT_EXAMPLE, _NO_REQUEST))
