@@ -34,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [sys.executable, "-m", "pip", "--python", str(environment), "install", "--quiet"]
-    subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(source)], check=True, timeout=120)
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(source)], check=True, timeout=480)
     shutil.rmtree(source)
     return environment / "bin"
 
