@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,8 @@ _TYPE_AT_ONCE = """async (button, text) => {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }"""
 _DENIED = "() => {{ navigator.mediaDevices.getUserMedia = async () => {{ throw new DOMException('', '{}'); }} }}"
+
+_RUNS = re.compile(r"0:(0[1-9]|[12]\d) / 0:30")  # a busy machine skips seconds
 
 
 @pytest.fixture(scope="module")
@@ -252,13 +255,13 @@ def test_the_camera_records_a_video(visitor: Visitor, demo_chat: DemoChat, slow_
     chat.choose("film.title")
     record, stop = chat.button("film.start"), chat.button("film.stop")
     record.click()
-    expect(page.get_by_role("timer")).to_contain_text("0:01 / 0:30")
+    expect(page.get_by_role("timer")).to_contain_text(_RUNS)
     require_accessible(page)
     visitor.picture(page, "chat-film")
     stop.click()
     chat.button("film.again").click()
     record.click()
-    expect(page.get_by_role("timer")).to_contain_text("0:01")
+    expect(page.get_by_role("timer")).to_contain_text(_RUNS)
     stop.click()
     require_accessible(page)
     chat.button("film.use").click()

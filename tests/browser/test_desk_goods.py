@@ -314,7 +314,9 @@ def test_an_import_in_the_background_is_found_again_after_a_reload(
     page, t = desk.page, desk.t
     rows = "".join(f"S{number},Tas {number},{5000 + number},tas\n" for number in range(5001))
     desk.drop_sheet("many.csv", "sku,name,price,category\n" + rows)
-    expect(page.get_by_text(t("sheets.created", number=desk.look.number(5001)), exact=True)).to_be_visible()
+    expect(page.get_by_text(t("sheets.created", number=desk.look.number(5001)), exact=True)).to_be_visible(
+        timeout=120_000
+    )
     desk.button("sheets.import").click()
     expect(page.get_by_text(t("sheets.background"))).to_be_visible()
     visitor.picture(page, "desk-import")

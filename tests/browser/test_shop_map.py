@@ -67,7 +67,7 @@ def test_a_point_shows_its_goods_and_keys_zoom_and_move(visitor: Visitor, server
     page, t = shop.page, shop.t
     medan = page.get_by_role("button", name="Deli Digital", exact=True)
     expect(medan).to_be_visible()
-    box = _seen(page)
+    box = _settled(page)
     medan.click()
     expect(medan).to_have_attribute("aria-pressed", "true")
     opened = page.locator(".map-shop[aria-expanded=true]")
@@ -130,6 +130,15 @@ def _seen(page: Page) -> list[float]:
     text = page.locator(".map-land").get_attribute("viewBox")
     assert text
     return [float(one) for one in text.split()]
+
+
+def _settled(page: Page) -> list[float]:
+    """What is seen once the map has all of its points."""
+    before, box = None, _seen(page)
+    while box != before:
+        page.wait_for_timeout(300)
+        before, box = box, _seen(page)
+    return box
 
 
 def _until_other(page: Page, box: list[float]) -> list[float]:
