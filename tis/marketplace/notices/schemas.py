@@ -12,7 +12,7 @@ _EXAMPLE = (
 STREAM_RESPONSES: Responses = {
     200: {
         "description": "OK",
-        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
+        "content": {"text/event-stream": {"example": _EXAMPLE}},
     },
     400: json_example("Bad cursor", {"detail": "There is no notice 99 yet: the latest is 42."}),
     401: json_example("No token", {"detail": TOKEN_REQUIRED[401]}),
