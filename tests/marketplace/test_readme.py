@@ -15,6 +15,8 @@ from tis.cli.main import parser
 from tis.database.database import Database
 from tis.marketplace.seed import commands as seed_commands
 
+pytestmark = pytest.mark.long
+
 PAGE = (REPOSITORY / "docs" / "marketplace.md").read_text(encoding="utf-8")
 _SERVER = "127.0.0.1:3000"
 # Writes down what every curl was answered, and otherwise is curl.

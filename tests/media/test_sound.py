@@ -23,7 +23,7 @@ from tis.media.audio.pyav import decoded_chunks
 from tis.media.errors import BadMedia
 from tis.media.limits import MediaLimits
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 WANTED = SoundWanted(RATE, 30.0)
 TEXT = "satu dua tiga 0.5 empat lima"
 

@@ -30,7 +30,7 @@ from tis.engine.answer import Piece
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.request import Request
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture(autouse=True)

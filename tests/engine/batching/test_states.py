@@ -37,7 +37,7 @@ from tis.engine.errors import LoadFailed, OutOfMemory
 from tis.engine.request import Request
 from tis.errors import GenerationFailed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 # A convolution alone, linear attention, a state space beside attention in each layer, and one that starts whole. The
 # short form tries two of them, as `test_families` has the tokens of all.

@@ -21,7 +21,7 @@ from tis.engine.request import Request
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision.choose_vision import choose_vision
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LENGTH = 14
 

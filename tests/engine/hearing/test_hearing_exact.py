@@ -37,6 +37,8 @@ from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.vision_input import preprocessed
 from tis.errors import BadRequest
 
+pytestmark = pytest.mark.long
+
 LENGTH = 12
 Open = Callable[[str], "Hearing"]
 

@@ -38,7 +38,7 @@ from tis.engine.weights.int8 import Int8Linear
 from tis.engine.weights.packed import pack_blocks
 from tis.settings import Settings
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.long]
 
 TEXT = "Hello, how are you today? 12345"
 MOE = {"norm_topk_prob": True, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256}

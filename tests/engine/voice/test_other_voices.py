@@ -14,7 +14,7 @@ from tests.engine.voice.models import save_bark, save_csm, save_dia, save_speech
 from tis.engine.errors import LoadFailed
 from tis.engine.voice.loaded_voice import LoadedVoice
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.long]
 TEXT = "halo"
 SEED = 7
 

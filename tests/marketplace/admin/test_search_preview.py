@@ -7,6 +7,8 @@ import pytest
 
 from tests.marketplace.market_server import MarketServer, new_product
 
+pytestmark = pytest.mark.long
+
 PREVIEW = "/api/admin/search-preview"
 GOODS = [
     ("Mini bar 46 liter", "refrigerator"),
