@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.source import Block
 from tis.streaming.stores.store import Status
 from tis.streaming.turn import Turn

@@ -10,7 +10,8 @@ from tests.streaming.scripted_source import REQUEST, ScriptedSource, data_of, se
 from tis.errors import QueueFull
 from tis.streaming.errors import SessionExpired, SessionNotFound
 from tis.streaming.retention import SessionLimits
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.store import SessionKey
 

@@ -10,7 +10,8 @@ from tests.serving import MovedClock
 from tests.streaming.scripted_source import REQUEST, settle, start_turn
 from tests.streaming.stores.harness import until
 from tis.streaming.retention import SessionLimits
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.anyio

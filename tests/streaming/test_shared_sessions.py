@@ -10,7 +10,8 @@ from tests.streaming.stores.harness import FAST_REDIS, until
 from tis.streaming.errors import SessionConflict, SessionExpired, SessionNotFound
 from tis.streaming.retention import SessionLimits
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.source import ReadAttachments
 from tis.streaming.stores.redis import RedisStore
 from tis.streaming.stores.redis_keys import REPLICAS, digest_of, held_by, keys_of

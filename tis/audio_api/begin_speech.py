@@ -32,7 +32,8 @@ from tis.openai_api.routes.models import served_model
 from tis.openai_api.routes.recorded import RecordedAnswer
 from tis.openai_api.wire.ignored import name_ignored
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 _log = logging.getLogger("tis.audio")

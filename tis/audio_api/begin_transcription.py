@@ -11,7 +11,8 @@ from tis.engine.speech.heard import FALLBACK_TEMPERATURES, SpeechDescription
 from tis.errors import BadRequest
 from tis.media.audio.protocol import CutRules
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 _EVENTS_PER_WINDOW = 64  # more come from the store, or are a gap for who reads late

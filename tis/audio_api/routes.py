@@ -33,7 +33,8 @@ from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.wire.ignored import name_in_header
 from tis.openai_api.wire.sse import require_dialect
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 router = APIRouter(prefix="/audio", tags=["OpenAI"], route_class=ScannedBodyRoute)

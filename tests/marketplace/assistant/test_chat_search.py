@@ -557,7 +557,7 @@ def test_a_question_after_its_stream_has_ended_is_stored_again(buyer: httpx2.Cli
     session_id = ask(buyer)["session_id"]
     sessions = market.running.app.state.sessions
     [session] = [one for one in sessions if one.id == session_id]
-    sessions._forget(session)
+    sessions._held.forget(session)
     ask(buyer, session_id=session_id)
     assert len(buyer.get(f"/api/chat/conversations/{session_id}").json()) == 4
 

@@ -52,7 +52,7 @@ async def vanish(sessions: Sessions) -> None:
     """As a kill that takes the streams with it: what it runs ends without a word, and nobody says that it goes on."""
     assert sessions._kept_begins
     await sessions._kept_begins.close()
-    for recorder, turn in list(sessions._recorders.items()):
+    for recorder, turn in list(sessions._recorders.running.items()):
         turn.suspend()
         recorder.cancel()
         await asyncio.wait([recorder])

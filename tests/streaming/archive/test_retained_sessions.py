@@ -13,7 +13,8 @@ from tis.streaming.archive.archiving_store import ArchivingStore
 from tis.streaming.errors import SessionExpired, SessionNotFound
 from tis.streaming.retention import Retention
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 pytestmark = pytest.mark.anyio

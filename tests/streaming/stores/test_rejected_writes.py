@@ -13,7 +13,8 @@ from tests.streaming.stores.damaged_files import reopened, set_aside
 from tests.streaming.stores.harness import FAST, KEY, OTHER, StoreHarness, error_count, until
 from tis.streaming.errors import ReplayGap
 from tis.streaming.retention import SessionLimits
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.stores.clock import UptimeClock
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Event, SessionKey

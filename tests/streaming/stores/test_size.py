@@ -13,7 +13,8 @@ from tests.streaming.stores.harness import FAST, KEY, StoreHarness, error_count,
 from tis.streaming.errors import ReplayGap, SessionExpired
 from tis.streaming.retention import SessionLimits
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.sqlite_file import SqliteFile
 from tis.streaming.stores.sqlite_rows import Operation

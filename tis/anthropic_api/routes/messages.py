@@ -41,7 +41,8 @@ from tis.openai_api.wire.ignored import name_ignored
 from tis.openai_api.wire.sse import require_dialect, turn_behind
 from tis.streaming.errors import SessionConflict
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 T = TypeVar("T")

@@ -54,7 +54,7 @@ from tis.marketplace.rates import limited
 from tis.marketplace.users.chat_streams import stream_owner
 from tis.marketplace.users.service import acting_user, find_user
 from tis.streaming.session import Session as StreamSession
-from tis.streaming.sessions import SessionRequest
+from tis.streaming.session_request import SessionRequest
 from tis.streaming.stores.store import Event
 from tis.streaming.turn import Turn
 

@@ -46,7 +46,8 @@ from tis.openai_api.wire.begin import AnswerForm, begin_chat
 from tis.openai_api.wire.chat_request import SESSION_ID, ChatRequest
 from tis.openai_api.wire.ignored import name_ignored
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 router = APIRouter(route_class=ScannedBodyRoute)

@@ -12,7 +12,8 @@ from tis.openai_api.wire.chat_prompt import requested_sampling
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.structured_output import answer_grammar
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 

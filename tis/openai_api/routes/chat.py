@@ -16,7 +16,7 @@ from tis.openai_api.wire.examples import CHAT_RESPONSES
 from tis.openai_api.wire.ignored import name_ignored
 from tis.openai_api.wire.tools import web_search_hints, with_web_search
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest
+from tis.streaming.session_request import SessionRequest
 from tis.streaming.turn import Turn
 
 router = APIRouter(route_class=ScannedBodyRoute)

@@ -15,7 +15,7 @@ from tis.openai_api.wire.completion_request import CompletionRequest
 from tis.openai_api.wire.completion_writer import fold_completion
 from tis.openai_api.wire.ignored import name_ignored
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest
+from tis.streaming.session_request import SessionRequest
 from tis.streaming.turn import Turn
 
 router = APIRouter(route_class=ScannedBodyRoute)

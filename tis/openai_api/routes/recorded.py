@@ -23,7 +23,8 @@ from tis.openai_api.wire.chat_request import StreamOptions
 from tis.openai_api.wire.sse import UsageView, follow, require_dialect, turn_behind
 from tis.streaming.errors import SessionConflict
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 _MAX_HEAD_BYTES = 200  # the beginning of a chunk: its id and `object`

@@ -34,7 +34,8 @@ from tis.openai_api.wire.tools import (
     with_custom_choice,
 )
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 # Events of an answer beyond its tokens: roles, items, ends, usage, with room to spare.

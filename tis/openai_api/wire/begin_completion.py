@@ -15,7 +15,8 @@ from tis.openai_api.wire.completion_request import CompletionRequest
 from tis.openai_api.wire.completion_writer import DIALECT, CompletionWriter, completion_writer_state
 from tis.openai_api.wire.structured_output import answer_grammar
 from tis.streaming.session import Session
-from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.session_request import SessionRequest
+from tis.streaming.sessions import Sessions
 from tis.streaming.turn import Turn
 
 

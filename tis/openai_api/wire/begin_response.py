@@ -48,7 +48,7 @@ from tis.openai_api.wire.tools import (
     tools_offered,
 )
 from tis.streaming.retention import Retention
-from tis.streaming.sessions import SessionRequest
+from tis.streaming.session_request import SessionRequest
 
 # A history beyond these is converted in a thread.
 _MANY_ITEMS = 500
