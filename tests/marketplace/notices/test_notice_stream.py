@@ -16,7 +16,8 @@ from tests.marketplace.stock.test_reservations import end, reserve
 from tests.serving import served, settings_with
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.columns import now
-from tis.marketplace.kit.notice_outbox import MAX_KEPT, HoldChange, notify
+from tis.marketplace.kit.news import News
+from tis.marketplace.kit.notice_outbox import MAX_KEPT, notify
 from tis.marketplace.tables import Notice, NoticeCounter
 
 PATH = "/api/notices/stream"
@@ -300,4 +301,4 @@ def _account_of(shop: Shop, headers: dict[str, str]) -> str:
 def _tell(shop: Shop, account: str, times: int = 1) -> None:
     """As if so much had happened."""
     with shop.market.writing() as session:
-        notify(session, [HoldChange("hold.made", "r", 1, shop.id, 1, account) for _ in range(times)])
+        notify(session, [News("hold.made", {"reservation_id": "r"}, account, shop.id) for _ in range(times)])

@@ -4,37 +4,24 @@ Each account has its own numbers, 1, 2, 3 without holes: a reader that has seen 
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import delete, insert, select, text
 from sqlalchemy.orm import Session
 
+from tis.marketplace.kit.news import News, Role
 from tis.marketplace.tables import Notice, NoticeCounter, SupplierMember
 
 OPEN = "open"  # the account of requests without a token, where MARKETPLACE_AUTH=open
 MAX_KEPT = 1000  # of an account; older ones are deleted
 _MAX_MEMBERS = 50  # of a supplier who are told
 _PENDING, _FORGOTTEN = "notices", "accounts without notices"  # in `info` of the session
-HoldNews = Literal["hold.made", "hold.accepted", "hold.refused", "hold.sold", "hold.released", "hold.expired"]
 
 
-@dataclass(frozen=True)
-class HoldChange:
-    """What became of a reservation; its buyer and the members of the shop are told."""
-
-    type: HoldNews
-    reservation_id: str
-    product_id: int
-    supplier_id: int
-    quantity: int
-    buyer: str | None
-
-
-def notify(session: Session, changes: Iterable[HoldChange]) -> None:
+def notify(session: Session, news: Iterable[News]) -> None:
     """Stored by `store_notices`, at the end of the transaction: a counter that is locked earlier could deadlock."""
-    session.info.setdefault(_PENDING, []).extend(changes)
+    session.info.setdefault(_PENDING, []).extend(news)
 
 
 def forget_notices(session: Session, accounts: Collection[str]) -> None:
@@ -44,7 +31,7 @@ def forget_notices(session: Session, accounts: Collection[str]) -> None:
 
 def store_notices(session: Session, *, is_open: bool) -> Sequence[str]:
     """Returns the accounts that have new ones. Locks their counters first, in one order."""
-    pending: list[HoldChange] = session.info.pop(_PENDING, [])
+    pending: list[News] = session.info.pop(_PENDING, [])
     forgotten: set[str] = session.info.pop(_FORGOTTEN, set())
     if not pending and not forgotten:
         return ()
@@ -71,17 +58,22 @@ def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int
     return {row.account: row.latest for row in session.execute(counters)}
 
 
-def _by_account(session: Session, pending: Sequence[HoldChange], *, is_open: bool) -> dict[str, list[dict[str, Any]]]:
+def _by_account(session: Session, pending: Sequence[News], *, is_open: bool) -> dict[str, list[dict[str, Any]]]:
     """What each account is told, in the order in which it happened."""
-    members = _members(session, {one.supplier_id for one in pending})
+    members = _members(session, {one.supplier_id for one in pending if one.supplier_id is not None})
     news: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in pending:
-        shop = [*members[one.supplier_id], *([OPEN] if is_open else [])]
-        shown = {name: getattr(one, name) for name in ("reservation_id", "product_id", "supplier_id", "quantity")}
-        for role, accounts in (("buyer", [one.buyer or OPEN]), ("shop", shop)):
-            for account in accounts:
-                news[account].append({"type": one.type, "data": {**shown, "role": role}})
+        for role in one.kind.told:
+            for account in _told(one, role, members, is_open=is_open):
+                news[account].append({"type": one.type, "data": {**one.data, "role": role}})
     return news
+
+
+def _told(one: News, role: Role, members: Mapping[int, list[str]], *, is_open: bool) -> list[str]:
+    if role == "buyer":
+        return [one.buyer or OPEN]
+    shop = [] if one.supplier_id is None else members[one.supplier_id]
+    return [*shop, *([OPEN] if is_open else [])]
 
 
 def _count(session: Session, account: str, num: int) -> int:

@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict, Forbidden, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
-from tis.marketplace.kit.notice_outbox import HoldChange, HoldNews, notify
+from tis.marketplace.kit.news import News
+from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
@@ -58,7 +59,7 @@ _HELD = (
     Reservation.supplier_id,
     Reservation.actor,
 )
-_NEWS: dict[ReservationStatus, HoldNews] = {
+_NEWS: dict[ReservationStatus, str] = {
     "committed": "hold.sold",
     "released": "hold.released",
     "refused": "hold.refused",
@@ -273,12 +274,14 @@ def _end_locked(
     tell(session, _NEWS[status], rows)
 
 
-def tell(session: Session, news: HoldNews, held: Iterable[Reservation | _HeldRow]) -> None:
+def tell(session: Session, news: str, held: Iterable[Reservation | _HeldRow]) -> None:
     """Buyers and shops hear of it when the transaction is committed."""
-    notify(
-        session,
-        [HoldChange(news, one.id, one.product_id, one.supplier_id, one.quantity, one.actor) for one in held],
-    )
+    notify(session, [_news(news, one) for one in held])
+
+
+def _news(kind: str, held: Reservation | _HeldRow) -> News:
+    data = {"reservation_id": held.id, "product_id": held.product_id, "supplier_id": held.supplier_id}
+    return News(kind, {**data, "quantity": held.quantity}, held.actor, held.supplier_id)
 
 
 def end_reservation(

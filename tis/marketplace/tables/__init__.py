@@ -35,6 +35,7 @@ from tis.marketplace.tables.goods import (
     Synonym,
     TaxonomyVersion,
 )
+from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 
@@ -45,6 +46,7 @@ __all__ = [
     "Consent",
     "Conversation",
     "ConversationMessage",
+    "CourierFee",
     "DataRequest",
     "IdempotentRequest",
     "Lexeme",
@@ -52,6 +54,10 @@ __all__ = [
     "Notice",
     "NoticeCounter",
     "OneTimeLink",
+    "Order",
+    "OrderAddress",
+    "OrderLine",
+    "OrderMove",
     "PictureFetch",
     "PriceChange",
     "Product",
@@ -65,6 +71,7 @@ __all__ = [
     "SheetBatch",
     "SheetImport",
     "ShippedWord",
+    "ShopOrderRules",
     "ShopToken",
     "StockMovement",
     "StoredPicture",

@@ -1,0 +1,48 @@
+"""What accounts are told: one piece of news, and the kinds of it with who hears them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+NewsGroup = Literal["holds", "orders", "messages", "prices", "stock", "reviews"]  # accounts turn each on or off
+Role = Literal["buyer", "shop"]
+
+
+@dataclass(frozen=True)
+class NewsKind:
+    group: NewsGroup
+    told: tuple[Role, ...] = ("buyer", "shop")
+
+
+NEWS_KINDS: dict[str, NewsKind] = {
+    "hold.made": NewsKind("holds"),
+    "hold.accepted": NewsKind("holds"),
+    "hold.refused": NewsKind("holds"),
+    "hold.sold": NewsKind("holds"),
+    "hold.released": NewsKind("holds"),
+    "hold.expired": NewsKind("holds"),
+    "order.placed": NewsKind("orders"),
+    "order.accepted": NewsKind("orders"),
+    "order.paid": NewsKind("orders"),
+    "order.handed_over": NewsKind("orders"),
+    "order.shipped": NewsKind("orders"),
+    "order.received": NewsKind("orders"),
+    "order.refused": NewsKind("orders"),
+    "order.cancelled": NewsKind("orders"),
+    "order.expired": NewsKind("orders"),
+    "order.returned": NewsKind("orders"),
+}
+
+
+@dataclass(frozen=True)
+class News:
+    """Told to the buyer (an account: `user:7`) and to the members of the shop, as far as its kind says."""
+
+    type: str
+    data: Mapping[str, str | int]  # numbers to read what it is about; never a name or a phone
+    buyer: str | None = None
+    supplier_id: int | None = None
+
+    @property
+    def kind(self) -> NewsKind:
+        return NEWS_KINDS[self.type]
