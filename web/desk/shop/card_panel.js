@@ -44,7 +44,7 @@ export function CardPanel({ shop }) {
     setShown(null);
     toast(t("own.card.withdrawn"));
   });
-  return html`<section class="card own-panel" aria-busy=${isBusy}><header role="presentation"><${Icon} name="shield-check" /><h2 class="grow">${t("own.card")}</h2>${shown && html`<${Badge} kind=${KINDS[shown.status]}>${t(`own.card.${shown.status}`)}<//>`}</header>
+  return html`<section class="card own-panel stack" aria-busy=${isBusy}><header role="presentation"><${Icon} name="shield-check" /><h2 class="grow">${t("own.card")}</h2>${shown && html`<${Badge} kind=${KINDS[shown.status]}>${t(`own.card.${shown.status}`)}<//>`}</header>
     <p class="soft">${t("own.card.about")}</p>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${shown === undefined && !error && html`<p class="soft" role="status">${t("desk.loading")}</p>`}
