@@ -56,6 +56,7 @@ from tis.lifetime import drain_answers, end_when_lost, served_engine
 from tis.market_parts import (
     alt_text_model_of,
     assistant_model_of,
+    card_check_of,
     catalogue_access_of,
     require_usable_store,
     require_usable_url,
@@ -247,7 +248,8 @@ def create_app(
         rules = market_rules or market_rules_of(settings)
         pictures = PictureInput(media, admission, loop_calls)
         alt_model = alt_text_model_of(settings, services, loop_calls)
-        return Market(database, rules, model_of_assistant, text_models, counts, pictures, alt_model), router
+        card_check = card_check_of(cards)
+        return Market(database, rules, model_of_assistant, text_models, counts, pictures, alt_model, card_check), router
 
     marketplace = LazyMarketplace(app, make_market)
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media

@@ -8,12 +8,15 @@ from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.models.catalogue import CatalogueError
 from tis.engine.threaded_pooling import ThreadedPooling
+from tis.http.multipart import FormPart
+from tis.ktp.reader import CardReader
 from tis.lazy_marketplace import LazyMarketplace
 from tis.lifetime import ServedEngine
 from tis.mcp_server.access import McpAccess
 from tis.settings import Settings
 
 if TYPE_CHECKING:
+    from tis.marketplace.kit.card_check import CardCheck
     from tis.marketplace.pictures.alt_texts import AltTextModel
 
 
@@ -46,6 +49,29 @@ def alt_text_model_of(settings: Settings, services: Services, calls: LoopCalls) 
         return None
     wanted = None if settings.picture_alt_model == "auto" else settings.picture_alt_model
     return AltTextModel(StructuredAnswers(services, wanted, sees=True), services.admission, calls)
+
+
+def card_check_of(reader: CardReader) -> "CardCheck":
+    from tis.marketplace.kit.card_check import SeenCard
+
+    class ReaderCheck:
+        """Shows pictures of shops to the reader of `/ktp-ocr`."""
+
+        max_bytes = reader.max_bytes
+
+        async def look_at(self, picture: FormPart, owner: str) -> SeenCard:
+            result = await reader.read(picture, owner, "image", lambda stage: None)
+            nik, name = (result.checked.fields[field] for field in ("nik", "nama"))
+            return SeenCard(
+                nik.value,
+                nik.confidence,
+                name.value,
+                name.confidence,
+                contradicts_itself=any(one.field == "nik" for one in result.checked.warnings),
+                is_photocopy=result.ocr is not None and result.ocr.quality.photocopy,
+            )
+
+    return ReaderCheck()
 
 
 def catalogue_access_of(marketplace: LazyMarketplace) -> McpAccess:

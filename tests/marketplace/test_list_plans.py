@@ -23,6 +23,7 @@ LISTS = {
         "?skip=1",
         "?category=fan",
         "?open_now=1",
+        "?verified=1",
         "?status=suspended",
         "?status=closed",
     ],
@@ -78,6 +79,7 @@ LISTS = {
     "GET /api/admin/overview": [""],
     "GET /api/admin/reviews": ["", "?status=published", "?before=9"],
     "GET /api/admin/data-requests": ["", "?status=open", "?user_id=1", "?status=done&before=9"],
+    "GET /api/admin/verifications": ["", "?status=verified", "?status=refused&before=9"],
     "GET /api/categories": [""],
     "GET /api/synonyms": [""],
 }
@@ -99,6 +101,7 @@ SINGLE = {
     "GET /api/users/me/preferences",
     "GET /api/users/{user_id}",
     "GET /api/suppliers/{supplier_id}",
+    "GET /api/suppliers/{supplier_id}/verification",
     "GET /api/reservations/{reservation_id}",
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}",
 }

@@ -31,6 +31,7 @@ from tis.marketplace.tables import (
     Supplier,
     SupplierInvitation,
     SupplierMember,
+    SupplierVerification,
     Synonym,
     User,
     UserPreferences,
@@ -67,6 +68,8 @@ def new_world(market: Market) -> World:
         supplier_id = shops["supplier"].id
         for kind, role in (("editor", "editor"), ("owner", "owner"), ("clerk", "editor")):
             session.add(SupplierMember(supplier_id=supplier_id, user_id=users[kind].id, role=role))
+        shown_card = {"name_matches": False, "doubts": ["name_differs"], "card_digest": f"card {number}"}
+        session.add(SupplierVerification(supplier_id=supplier_id, status="doubtful", **shown_card))
         later = now() + timedelta(days=1)
         invited = users["other user"].id
         session.add(SupplierInvitation(supplier_id=supplier_id, user_id=invited, role="editor", expires_at=later))

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
+from tis.marketplace.kit.card_check import CardCheck
 from tis.marketplace.kit.notice_hub import NoticeHub
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.kit.principal import Principal
@@ -70,6 +71,7 @@ class MarketServices(Protocol):
     passwords: PasswordQueue
     pictures: PictureDesk
     notices: NoticeHub
+    card_check: CardCheck | None  # without a reader of cards, suppliers show none
     meaning: MeaningSearch | None  # without an embedding model, goods are found by words alone
 
     @property

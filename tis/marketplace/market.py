@@ -24,6 +24,7 @@ from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.shop_tokens import delete_expired_tokens, is_shop_token, note_use, use_is_noted
 from tis.marketplace.auth.tokens import delete_expired_chains
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.kit.card_check import CardCheck
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.notice_hub import NoticeHub
 from tis.marketplace.kit.notice_outbox import store_notices
@@ -102,6 +103,7 @@ class Market:
         counts: CallCounts | None = None,
         picture_input: PictureInput | None = None,
         alt_model: AltTextModel | None = None,
+        card_check: CardCheck | None = None,
     ) -> None:
         """`counts`: of requests, where servers share them."""
         self.database = database
@@ -111,6 +113,7 @@ class Market:
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
         self.notices = NoticeHub(self.reading)
+        self.card_check = card_check
         self.sheet_slots = SheetSlots(_MAX_SHEETS_AT_ONCE)
         self.rates = RateLimits(rules.rates, counts)
         self.passwords = PasswordQueue()

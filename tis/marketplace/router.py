@@ -22,6 +22,7 @@ from tis.marketplace.suppliers import member_routes, token_routes
 from tis.marketplace.suppliers import routes as suppliers
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
+from tis.marketplace.verification import routes as verification
 
 router = APIRouter()
 # `search` before `products`: the first match wins, and `/products/{product_id}` matches `/products/search`.
@@ -41,6 +42,7 @@ for room in (
     suppliers,
     member_routes,
     token_routes,
+    verification,
     users,
     conversation_routes,
     auth,

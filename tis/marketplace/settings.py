@@ -43,6 +43,7 @@ class RateSettings(BaseModel):
     reservations_per_minute: _NumRequests = Field(30, description="new reservations")
     reviews_per_hour: _NumRequests = Field(30, description="new reviews")
     pictures_per_hour: _NumRequests = Field(600, description="uploads of pictures, one by one")
+    card_checks_per_hour: _NumRequests = Field(10, description="identity cards that suppliers show")
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
     chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")

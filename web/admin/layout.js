@@ -14,11 +14,12 @@ import { AuditLog } from "./log/audit_log.js";
 import { Overview } from "./log/overview.js";
 import { DataRequests } from "./people/data_requests.js";
 import { People } from "./people/people.js";
+import { Cards } from "./shops/cards.js";
 import { Suppliers } from "./shops/suppliers.js";
 import { WordsPart } from "./words/words_part.js";
 
-const ICONS = { overview: "gauge", suppliers: "store", flagged: "flag", reviews: "star", words: "folder-tree", people: "users", requests: "inbox", audit: "history" };
-const VIEWS = { overview: Overview, suppliers: Suppliers, flagged: FlaggedGoods, reviews: Reviews, words: WordsPart, people: People, requests: DataRequests, audit: AuditLog };
+const ICONS = { overview: "gauge", suppliers: "store", cards: "shield-check", flagged: "flag", reviews: "star", words: "folder-tree", people: "users", requests: "inbox", audit: "history" };
+const VIEWS = { overview: Overview, suppliers: Suppliers, cards: Cards, flagged: FlaggedGoods, reviews: Reviews, words: WordsPart, people: People, requests: DataRequests, audit: AuditLog };
 
 export function AdminPage() {
   useEffect(() => { document.title = t("page.admin"); }, []);

@@ -14,13 +14,14 @@ from tis.marketplace.kit.docs import responses
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_admin
-from tis.marketplace.tables import DataRequest, Product, Review, Supplier
+from tis.marketplace.tables import DataRequest, Product, Review, Supplier, SupplierVerification
 
 router = APIRouter(tags=["admin"], route_class=CheckedRoute)
 _OVERVIEW = {
     "flagged_products": 1,
     "hidden_reviews": 4,
     "suspended_suppliers": 0,
+    "doubtful_cards": 1,
     "open_data_requests": 2,
     "overdue_data_requests": 0,
     "next_due_at": "2026-11-24T03:00:00Z",
@@ -31,6 +32,7 @@ class AdminOverview(BaseModel):
     flagged_products: int = Field(description=f"as all counts here, at most {MAX_COUNTED + 1}: more are not counted")
     hidden_reviews: int
     suspended_suppliers: int
+    doubtful_cards: int = Field(description="of suppliers that wait for their badge")
     open_data_requests: int
     overdue_data_requests: int
     next_due_at: datetime | None = Field(description="when the first open data request must be answered")
@@ -38,9 +40,11 @@ class AdminOverview(BaseModel):
 
 @router.get("/admin/overview", responses=responses(_OVERVIEW, ADMIN_REQUIRED))
 def overview(context: ContextDep) -> AdminOverview:
-    """Count what waits for admins: flagged products, hidden reviews, suspended suppliers, requests about data."""
+    """Count what waits for admins: flagged products, hidden reviews, suspended suppliers, doubtful cards,
+    requests about data."""
     flagged = select(Product.id).where(Product.flagged_reason.is_not(None), Product.deleted_at.is_(None))
     suspended = select(Supplier.id).where(Supplier.status == "suspended", Supplier.deleted_at.is_(None))
+    doubtful = select(SupplierVerification.supplier_id).where(SupplierVerification.status == "doubtful")
     waiting = select(DataRequest.id).where(DataRequest.status == "open")
     with context.reading() as (session, principal):
         require_admin(principal)
@@ -48,6 +52,7 @@ def overview(context: ContextDep) -> AdminOverview:
             flagged_products=_count(session, flagged),
             hidden_reviews=_count(session, select(Review.id).where(Review.status == "hidden")),
             suspended_suppliers=_count(session, suspended),
+            doubtful_cards=_count(session, doubtful),
             open_data_requests=_count(session, waiting),
             overdue_data_requests=_count(session, waiting.where(DataRequest.due_at < now())),
             next_due_at=session.scalar(select(func.min(DataRequest.due_at)).where(DataRequest.status == "open")),

@@ -107,6 +107,7 @@ Name = text_up_to(200)
 Title = text_up_to(255)
 ShortName = text_up_to(100)  # of a category, a brand, an attribute
 City = text_up_to(100)
+VERIFIED_DESCRIPTION = "`true`: only shops with the badge: its person showed an identity card"
 CITY_FILTER_DESCRIPTION = (
     "a city, regency or province, with or without Kota or Kab., also a short name: `jaksel`, `jabar`, `jabodetabek`; "
     "or a part of a name"

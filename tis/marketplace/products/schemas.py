@@ -36,6 +36,7 @@ PRODUCT: dict[str, Any] = {
     "is_available": True,
     "created_at": "2026-11-21T03:00:00Z",
     "supplier_name": "Tech Store Jakarta",
+    "supplier_verified": False,
     "distance_km": None,
     "available_quantity": 5,
     "brand": "ASUS",
@@ -184,6 +185,7 @@ class ProductView(BaseModel):
     is_available: bool
     created_at: datetime
     supplier_name: str
+    supplier_verified: bool = Field(description="the person behind the shop showed an identity card")
     distance_km: float | None = None
     available_quantity: int
     brand: str | None
@@ -220,6 +222,7 @@ def product_view(
         is_available=product.is_available,
         created_at=product.created_at,
         supplier_name=product.supplier.business_name,
+        supplier_verified=product.supplier.is_verified,
         distance_km=distance_km,
         available_quantity=product.on_hand - product.reserved,
         brand=product.brand,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from tis.errors import Unprocessable
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR
 from tis.marketplace.kit.docs import Responses, responses
-from tis.marketplace.kit.fields import MAX_ID, Keyword, Latitude, Longitude
+from tis.marketplace.kit.fields import MAX_ID, VERIFIED_DESCRIPTION, Keyword, Latitude, Longitude
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.attribute_parameters import AttributesDep
 from tis.marketplace.products.filter_parameters import (
@@ -103,6 +103,7 @@ async def _filters(
     sku: SkuParameter = None,
     quantity: QuantityParameter = None,
     fulfilment: FulfilmentParameter = None,
+    verified: Annotated[bool, Query(description=VERIFIED_DESCRIPTION)] = False,
     supplier_id: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     condition: Literal["new", "used"] | None = None,
     min_price: Annotated[_Price | None, Query(description="in rupiah")] = None,
@@ -132,6 +133,7 @@ async def _filters(
         sku=sku,
         quantity=quantity,
         fulfilment=fulfilment,
+        of_verified_shops=verified,
         supplier_id=supplier_id,
         condition=condition,
         min_price=None if min_price is None else ceil(min_price),

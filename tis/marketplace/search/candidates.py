@@ -100,6 +100,11 @@ def filter_conditions(query: ProductQuery, keys: FilterKeys, prefix: str = "") -
     yield from _city_conditions(query, keys, prefix)
     if keys.product_ids is not None:
         yield "", f"p.product_id IN {id_list(keys.product_ids)}" if keys.product_ids else _NOTHING, {}
+    if query.of_verified_shops:
+        few = keys.verified_suppliers
+        with_badge = "EXISTS (SELECT 1 FROM suppliers v WHERE v.id = p.supplier_id AND v.verified_at IS NOT NULL)"
+        sql = with_badge if few is None else f"p.supplier_id IN {id_list(few)}" if few else _NOTHING
+        yield "", sql, {}
     if query.large_quantity is not None:
         # Not a column of `product_search`: every reservation would write it, and its row is otherwise written only when
         # the last unit goes or the first one comes.

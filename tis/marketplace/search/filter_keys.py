@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
@@ -13,10 +14,12 @@ from tis.marketplace.search.city_filter import CityKeys, resolve_cities
 from tis.marketplace.search.query import AttributeFilter, ProductQuery, SearchLimits
 from tis.marketplace.search.sql import id_list, placeholders, run, run_once
 from tis.marketplace.search.text_query import TextMatch, TextQuery
+from tis.marketplace.tables import Supplier
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
 STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity LIMIT :max_products"
 _MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
+_MAX_VERIFIED = 200  # suppliers that are named one by one
 _NUM_TIERS_READ = 4  # usually
 _SIGNS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
@@ -29,6 +32,7 @@ class FilterKeys:
     cities: CityKeys = CityKeys()
     product_ids: tuple[int, ...] | None = None
     rare_attributes: tuple[AttributeFilter, ...] = ()  # filters that few products pass
+    verified_suppliers: tuple[int, ...] | None = None  # None: too many to name, or nobody asks
 
 
 def filter_keys(
@@ -47,7 +51,15 @@ def filter_keys(
         resolve_cities(session, query, limits.max_products_of_rare_cities),
         ids,
         rare_filters(session, query.attributes, most),
+        _verified_suppliers(session) if query.of_verified_shops else None,
     )
+
+
+def _verified_suppliers(session: Session) -> tuple[int, ...] | None:
+    """While few shops have the badge, their goods are read and not the goods of all in search of them."""
+    found = select(Supplier.id).where(Supplier.verified_at.is_not(None)).limit(_MAX_VERIFIED + 1)
+    ids = session.scalars(found).all()
+    return None if len(ids) > _MAX_VERIFIED else tuple(sorted(ids))
 
 
 def category_keys(session: Session, categories: Vocabulary, category: str) -> list[str]:

@@ -21,6 +21,7 @@ class SupplierRow(NamedTuple):
     opening_hours: dict[str, Any] | None
     time_zone: str | None
     public_longitude: float
+    is_verified: bool
 
 
 class _Columns(NamedTuple):
@@ -59,6 +60,7 @@ class _Columns(NamedTuple):
     shop_shows_place: Any
     shop_opening_hours: Any
     shop_time_zone: str | None
+    shop_verified_at: Any
     cover_hash: str | None
     cover_width: int | None
     cover_height: int | None
@@ -109,6 +111,7 @@ class ProductRow(_Columns):
             _parse_json(self.shop_opening_hours),
             self.shop_time_zone,
             self.shop_public_longitude,
+            self.shop_verified_at is not None,
         )
 
 

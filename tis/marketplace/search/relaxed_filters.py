@@ -26,6 +26,7 @@ _MAX_KM_OF_ONE_PLACE = 60.0  # of several regencies that one name means, as Jaka
 _DROPPED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("quantity", {"quantity": None}),
     ("fulfilment", {"fulfilment": None}),
+    ("verified", {"of_verified_shops": False}),
     ("min_rating", {"min_rating": None}),
     ("condition", {"condition": None}),
     ("attributes", {"attributes": ()}),

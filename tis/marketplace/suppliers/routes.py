@@ -18,7 +18,7 @@ from tis.marketplace.auth.schemas import (
 from tis.marketplace.auth.service import require_password
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import STALE_VERSION, example_body, responses
-from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Keyword, Words
+from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, VERIFIED_DESCRIPTION, Id, Keyword, Words
 from tis.marketplace.kit.origin import OriginDep, VicinityDep
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
@@ -102,6 +102,7 @@ def list_suppliers(
     city: Annotated[Words | None, Query(description=CITY_FILTER_DESCRIPTION)] = None,
     category: Annotated[Keyword | None, Query(description="of a product that can be bought there")] = None,
     open_now: Annotated[bool, Query(description="`true`: only those whose opening hours say so")] = False,
+    verified: Annotated[bool, Query(description=VERIFIED_DESCRIPTION)] = False,
     status: Annotated[SupplierState, Query(description="another than `active`: for admins")] = "active",
 ) -> list[FoundSupplier]:
     """Find suppliers. Without `q` and `user_lat`, the oldest come first.
@@ -109,7 +110,7 @@ def list_suppliers(
     All words of `q` must be in the name, the city or the province; the last may be the beginning of a word. The best
     match comes first, then the nearest, then the best rated.
     """
-    query = SupplierQuery(validate_name(q), city, category, open_now, vicinity, status)
+    query = SupplierQuery(validate_name(q), city, category, open_now, vicinity, status, verified)
     if query.is_ranked:
         count_in_thread(request, "searches")
     with context.reading() as (session, principal):

@@ -68,6 +68,7 @@ SUPPLIER_EXAMPLE = {
     **NEW_SUPPLIER_EXAMPLE,
     "is_active": True,
     "registration_date": "2026-11-21T03:00:00Z",
+    "verified_at": None,
     "pickup_enabled": True,
     "courier_enabled": True,
     "delivery_radius_km": None,
@@ -103,6 +104,7 @@ EXPORT_OF_SUPPLIER = {
     "one_time_links": [],
     "consents": [{"version": "2026-11", "at": "2026-11-21T03:00:00Z"}],
     "review_answers": [],
+    "verification": [],
     "tokens": [{"name": "Till 1", "scopes": "read stock", "expires_at": "2027-02-19T03:00:00Z"}],
     "remembered_answers": [],
     "audit_log": [
@@ -195,6 +197,7 @@ class SupplierView(BaseModel):
     province: str | None
     is_active: bool
     registration_date: datetime
+    verified_at: datetime | None = Field(description="since when its badge says that its person showed a card")
     pickup_enabled: bool
     courier_enabled: bool
     delivery_radius_km: float | None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
@@ -29,7 +29,7 @@ from tis.marketplace.reviews.answers import exported_answers
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
-from tis.marketplace.tables import Product, Review, ShopToken, Supplier, SupplierMember, User
+from tis.marketplace.tables import Product, Review, ShopToken, Supplier, SupplierMember, SupplierVerification, User
 
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
@@ -103,6 +103,8 @@ def change_supplier(
     supplier.place_code = gazetteer().code_of(supplier.city, supplier.province)
     if "email" in changes:
         supplier.email_confirmed_at = None
+    if "name" in changes:
+        forget_card(session, supplier)  # it was compared with the other name
     supplier.version += 1
     flush_unique_email(session)
     audit.note(session, principal, "supplier.change", "supplier", supplier_id, **logged)
@@ -111,6 +113,12 @@ def change_supplier(
     if _FOUND_BY & changes.keys():
         index_supplier_words(session, [supplier_id])
     return supplier
+
+
+def forget_card(session: Session, supplier: Supplier) -> None:
+    """What is kept of the card that it showed, and the badge."""
+    session.execute(delete(SupplierVerification).where(SupplierVerification.supplier_id == supplier.id))
+    supplier.verified_at = None
 
 
 def close_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
@@ -173,6 +181,9 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
         **account_export(session, account, [name for name, is_full in full.items() if is_full]),
         "pictures": pictures[:MAX_EXPORTED_ROWS],
         "review_answers": answers,
+        "verification": rows_of(
+            session, select(SupplierVerification).where(SupplierVerification.supplier_id == supplier_id)
+        ),
         "tokens": rows_of(session, select(ShopToken).where(ShopToken.supplier_id == supplier_id)),
     }
 

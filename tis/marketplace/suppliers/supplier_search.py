@@ -58,6 +58,7 @@ class SupplierQuery:
     open_now: bool = False
     vicinity: Vicinity = field(default_factory=Vicinity)
     status: SupplierState = "active"
+    is_verified: bool = False
 
     @property
     def is_ranked(self) -> bool:
@@ -123,6 +124,8 @@ def filtered_suppliers(session: Session, search: ProductSearch, query: SupplierQ
     found = select(Supplier).where(Supplier.deleted_at.is_not(None))
     if query.status != "closed":
         found = select(Supplier).where(Supplier.status == query.status, Supplier.deleted_at.is_(None))
+    if query.is_verified:
+        found = found.where(Supplier.verified_at.is_not(None))
     if query.city:
         found = found.where(_is_in_city(session, query.city))
     if query.category is not None:

@@ -38,6 +38,7 @@ from tis.marketplace.tables.goods import (
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
+from tis.marketplace.tables.verifications import SupplierVerification
 
 __all__ = [
     "AuditEntry",
@@ -80,6 +81,7 @@ __all__ = [
     "SupplierHours",
     "SupplierInvitation",
     "SupplierMember",
+    "SupplierVerification",
     "SupplierWord",
     "Synonym",
     "Table",

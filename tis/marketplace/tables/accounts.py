@@ -72,6 +72,7 @@ class Supplier(Table):
     opening_hours: Mapped[dict[str, Any] | None]  # by weekday, in local time
     time_zone: Mapped[str | None] = mapped_column(String(4))  # NULL: the one of its longitude
     version: Mapped[int] = mapped_column(default=1)
+    verified_at: Mapped[datetime | None]  # since it has the badge: see `SupplierVerification`
     registration_date: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
     deleted_at: Mapped[datetime | None]
@@ -82,11 +83,16 @@ class Supplier(Table):
         CheckConstraint("longitude BETWEEN -180 AND 180", name="longitude"),
         CheckConstraint("delivery_radius_km >= 0", name="delivery_radius_km"),
         Index("ix_suppliers_public_latitude_public_longitude", "public_latitude", "public_longitude"),
+        Index("ix_suppliers_verified_at_id", "verified_at", "id"),
     )
 
     @property
     def is_active(self) -> bool:
         return self.status == "active" and self.deleted_at is None
+
+    @property
+    def is_verified(self) -> bool:
+        return self.verified_at is not None
 
 
 class SupplierMember(Table):

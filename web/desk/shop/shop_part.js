@@ -6,6 +6,7 @@ import { Button, Dialog, Note, Tabs } from "../../design/components.js";
 import { account } from "../../market/account.js";
 import { marketCall } from "../../market/market_calls.js";
 import { messageOf } from "../own_shop/messages_of.js";
+import { CardPanel } from "./card_panel.js";
 import { HoursForm } from "./hours_form.js";
 import { OwnNumber } from "./invitations.js";
 import { MembersPanel } from "./members_panel.js";
@@ -14,7 +15,7 @@ import { fault, profile, readProfile } from "./own_profile.js";
 import { ProfileForm } from "./profile_form.js";
 import { TokensPanel } from "./tokens_panel.js";
 
-const PANELS = { profile: ProfileForm, hours: HoursForm, members: MembersPanel, tokens: TokensPanel };
+const PANELS = { profile: ProfileForm, hours: HoursForm, members: MembersPanel, card: CardPanel, tokens: TokensPanel };
 
 export function ShopPart({ shop }) {
   const [tab, setTab] = useState("profile");

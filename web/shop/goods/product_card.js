@@ -27,7 +27,7 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
       <${Stock} product=${product} />
       ${isByMeaning && html`<${Badge} kind="info" icon="sparkles">${t("shop.by.meaning")}<//>`}
     </div>
-    <p class="product-shop soft one-line"><${Icon} name="store" /> ${product.supplier_name}</p>
+    <p class="product-shop soft one-line"><${Icon} name="store" /> ${product.supplier_name}${product.supplier_verified && html` <${VerifiedMark} />`}</p>
     <p class="product-place soft one-line"><${Icon} name="map-pin" /> ${product.city ?? t("shop.nowhere")}${product.distance_km !== null && product.distance_km !== undefined && html` · ${kilometres(product.distance_km)}`}</p>
     ${!compact && html`<label class="product-compare"><input type="checkbox" checked=${isChosen} onChange=${() => toggleCompared(product.id)} aria-label=${t("shop.compare.choose", { name: product.name })} />${t("shop.compare.short")}</label>`}
   </article>`;
@@ -53,6 +53,11 @@ export function Stock({ product }) {
   const left = product.available_quantity;
   if (!left) return html`<${Badge} kind="bad">${t("shop.sold.out")}<//>`;
   return left <= FEW ? html`<${Badge} kind="warn">${t("shop.only.left", { number: left })}<//>` : null;
+}
+
+/** Beside the name of a shop whose person showed an identity card. */
+export function VerifiedMark() {
+  return html`<span class="verified-mark" title=${t("shop.verified.shop")}><${Icon} name="shield-check" /><span class="visually-hidden">${t("shop.verified.shop")}</span></span>`;
 }
 
 export const kilometres = (distance) => `${formatNumber(distance, distance < 10 ? 1 : 0)} km`;

@@ -11,6 +11,7 @@ const MAX_SHOWN = 8;
 const CONDITIONS = ["new", "used"];
 const FULFILMENTS = ["pickup", "delivery"];
 const RATINGS = [4, 3];
+const VERIFIED = ["1"];
 
 export function Filters({ asked }) {
   const counts = facets.value ?? {};
@@ -22,6 +23,7 @@ export function Filters({ asked }) {
     <${Values} name="city" asked=${asked} values=${counts.city ?? []} onToggle=${(value) => set({ city: toggled(asked.city, value) })} isChosen=${(value) => (asked.city ?? []).includes(value)} />
     <${Choices} name="condition" values=${CONDITIONS} chosen=${asked.condition} set=${set} />
     <${Choices} name="fulfilment" values=${FULFILMENTS} chosen=${asked.fulfilment} set=${set} />
+    <${Choices} name="verified" values=${VERIFIED} chosen=${asked.verified} set=${set} />
     <${Choices} name="min_rating" values=${RATINGS} chosen=${asked.min_rating && Number(asked.min_rating)} set=${set} />
   </div>`;
 }
