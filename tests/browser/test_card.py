@@ -372,7 +372,8 @@ def test_the_camera_aims_with_an_outline(
     card.until_read()
     assert card.value("nama") == "LIA FIRMANSYAH"
     assert card.kept() == NOTHING_KEPT
-    visitor.close()
+    visitor.close_pages()
+    visitor.require_no_problems()
 
 
 def test_where_the_camera_is_refused_the_one_of_the_system_is_offered(visitor: Visitor, scripted: Served) -> None:
