@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import FilePayload, Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
@@ -246,6 +246,25 @@ def test_the_grid_is_walked_by_keys(visitor: Visitor, server: Served, seller: Se
     page.keyboard.press("Space")
     expect(desk.row("Laptop 2")).to_have_attribute("aria-selected", "true")
     _until_one_stop(desk.grid)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_what_is_still_being_written_is_undone_as_soon_as_it_is(
+    visitor: Visitor, server: Served, seller: Seller
+) -> None:
+    seller.add("Laptop 0", 1_000_000, 5)
+    desk = desk_of(visitor, server)
+    page = desk.page
+    expect(desk.row("Laptop 0")).to_be_visible()
+    held: list[Route] = []
+    page.route("**/api/products/*", lambda route: held.append(route) if not held else route.continue_())
+    price = desk.edit("Laptop 0", "price", "2500")
+    expect(price).to_have_attribute("aria-busy", "true")
+    page.keyboard.press("Control+z")
+    held[0].continue_()
+    expect(desk.undo_bar).to_have_class("undo-bar is-undone")
+    expect(price).to_contain_text(desk.rupiah(1_000_000))
+    assert seller.goods() == {"Laptop 0": 1_000_000}
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
