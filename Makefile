@@ -4,7 +4,10 @@ BIN := .venv/bin
 # Two processes on two cores: a thread of torch more in each, or one that spins while it waits, takes a core from the
 # other process and from the servers that the tests start.
 # Compiled files are kept even where the environment forbids it: each of the many servers would compile all modules.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+IN_TWO := PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(BIN)/python
+PYTEST := $(IN_TWO) -m pytest -q -n 2
+# Tests with browsers and killed processes, where one of thousands of steps may be late: up to five that failed run once more, alone.
+PYTEST_TWICE := $(IN_TWO) scripts/pytest_with_second_run.py -q -n 2
 # A file is the unit: its tests share servers. tests/conftest.py puts long files first, so xdist must keep the order.
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # Tests of half a minute, kills, whole processes and compilers are marked `long`: they run with the long fault runs.
@@ -127,10 +130,10 @@ test-upstreams: setup-dev          ## real engines of other people behind our se
 	$(PYTEST) tests/upstream/real -n 0 -o faulthandler_timeout=900
 
 test-faults: setup-dev .venv-clients/schemathesis/installed   ## kills, full disks, lost connections, crowds, hostile requests
-	$(PYTEST) $(BY_FILE) -m long $(LONG)
+	$(PYTEST_TWICE) $(BY_FILE) -m long $(LONG)
 
 test-pages: setup-dev             ## the pages in a real Chromium, on a phone's and a desktop's screen
-	$(PYTEST) $(BY_FILE) tests/browser
+	$(PYTEST_TWICE) $(BY_FILE) tests/browser
 
 test-ray: setup-dev setup-ray     ## replicas on a Ray cluster of two nodes, with kills: five minutes, not in CI
 	$(PYTEST) -n 0 -o faulthandler_timeout=900 tests/ray

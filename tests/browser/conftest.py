@@ -83,11 +83,12 @@ class Visitor:
         self.picture(page, f"{name}-whole")
         page.set_viewport_size(seen)
 
-    def close(self) -> None:
-        problems = []
-        for context, (watch, _) in self._contexts.items():
+    def close_pages(self) -> None:
+        for context in self._contexts:
             context.close()
-            problems += watch.problems
+
+    def require_no_problems(self) -> None:
+        problems = [problem for watch, _ in self._contexts.values() for problem in watch.problems]
         unexpected = [one for one in problems if not any(part in one for part in self.expected)]
         assert not unexpected, "\n".join(unexpected)
 
@@ -111,7 +112,16 @@ def look(request: pytest.FixtureRequest) -> PageLook:
 def visitor(browser: Browser, artefacts: Path, look: PageLook) -> Iterator[Visitor]:
     visitor = Visitor(browser, artefacts, look)
     yield visitor
-    visitor.close()
+    visitor.close_pages()
+    visitor.require_no_problems()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Pages end before the servers that they ask, whichever fixture came first."""
+    visitor = item.funcargs.get("visitor") if isinstance(item, pytest.Function) else None
+    if isinstance(visitor, Visitor):
+        visitor.close_pages()
 
 
 @dataclass(frozen=True)

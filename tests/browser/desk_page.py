@@ -9,6 +9,16 @@ _HELD_FILE = """([name, text]) => {
   held.items.add(new File([text], name));
   return held;
 }"""
+_DROP_AT_ONCE = """([name, text]) => {
+  const held = new DataTransfer();
+  held.items.add(new File([text], name));
+  new MutationObserver((_, observer) => {
+    const zone = document.querySelector(".sheet-drop");
+    if (!zone) return;
+    observer.disconnect();
+    zone.dispatchEvent(new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
+  }).observe(document.body, { childList: true, subtree: true });
+}"""
 
 
 class DeskPage:
@@ -58,6 +68,10 @@ class DeskPage:
     def drop_sheet(self, name: str, text: str) -> None:
         held = self.page.evaluate_handle(_HELD_FILE, [name, text])
         self.page.dispatch_event(".sheet-drop", "drop", {"dataTransfer": held})
+
+    def drop_sheet_at_once(self, name: str, text: str) -> None:
+        """As soon as there is a place to drop it on."""
+        self.page.evaluate(_DROP_AT_ONCE, [name, text])
 
     def sheet_cell(self, field: str, row: int) -> Locator:
         """A wrong one: it is a field."""

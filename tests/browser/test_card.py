@@ -189,7 +189,10 @@ def test_a_field_and_its_place_on_the_card_show_each_other(visitor: Visitor, scr
     expect(card.row_of("agama")).to_have_class("card-field short active")
     card.box("agama").click()
     expect(card.field("agama")).to_be_focused()
+    card.box("agama").hover()
     card.box("nik").focus()
+    expect(card.loupe).to_have_text(t("card.loupe.hidden"))
+    page.mouse.move(1, 1)  # away from the field that it stood on, when another one is shown already
     expect(card.loupe).to_have_text(t("card.loupe.hidden"))
     page.keyboard.press("ArrowRight")
     expect(card.box("nama")).to_be_focused()
@@ -369,7 +372,8 @@ def test_the_camera_aims_with_an_outline(
     card.until_read()
     assert card.value("nama") == "LIA FIRMANSYAH"
     assert card.kept() == NOTHING_KEPT
-    visitor.close()
+    visitor.close_pages()
+    visitor.require_no_problems()
 
 
 def test_where_the_camera_is_refused_the_one_of_the_system_is_offered(visitor: Visitor, scripted: Served) -> None:

@@ -217,7 +217,8 @@ def test_what_is_said_is_written_into_the_field(
         chat.button("mic.start").click()
         chat.button("mic.cancel").click()
         expect(chat.field).to_have_value(f"Toko: {said.text}")
-        speaker.close()
+        speaker.close_pages()
+        speaker.require_no_problems()
     finally:
         speaking.close()
 

@@ -1,5 +1,8 @@
 """MCP servers in the chat: a call is approved, another is refused, and what was done stands in steps."""
 
+import json
+from typing import Any
+
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
@@ -61,9 +64,9 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     chat = visitor.chat(demo_chat.url)
     _add(chat, "weather", demo_chat.weather.url, "get_weather")
     chat.ask("What is the weather in Jakarta?")
-    chat.button("steps.approve").wait_for()
+    expect(chat.button("steps.approve")).to_be_enabled()
     other = chat.second_tab()
-    other.button("steps.approve").wait_for()
+    expect(other.button("steps.approve")).to_be_enabled()
     for one in (chat, other):
         one.page.evaluate("setTimeout(() => document.querySelector('.step button.primary')?.click(), 200)")
     for one in (chat, other):
@@ -74,6 +77,37 @@ def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: 
     for one in (chat, other):
         expect(one.until_done().get_by_text(one.t("steps.state.refused"))).to_be_visible()
     assert demo_chat.weather.calls[calls:] == ["get_weather Jakarta"]
+
+
+_REQUEST = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "weather", "name": "get_weather"}
+
+
+def test_a_call_is_decided_when_the_answer_has_ended(visitor: Visitor, demo_chat: DemoChat) -> None:
+    """Before, the answer may ask for more, and the browser has not stored what would be decided."""
+    chat = visitor.chat(demo_chat.url)
+    _add(chat, "weather", demo_chat.weather.url, "get_weather")
+    readings: list[Route] = []
+    chat.page.route("**/v1/responses", lambda route: _give_events(route, _CREATED, _ASKED))
+    chat.page.route("**/v1/responses/resp_1?*", lambda route: readings.append(route))
+    with chat.page.expect_request("**/v1/responses/resp_1?*"):
+        chat.ask("What is the weather in Jakarta?")
+    approve = chat.button("steps.approve")
+    expect(approve).to_be_disabled()
+    expect(chat.button("steps.refuse")).to_be_disabled()
+    _give_events(readings[0], _COMPLETED)
+    expect(approve).to_be_enabled()
+    body = chat.request_of(approve.click)
+    assert [item["approve"] for item in body["input"] if item.get("type") == "mcp_approval_response"] == [True]
+
+
+_CREATED = {"type": "response.created", "sequence_number": 0, "response": {"id": "resp_1"}}
+_ASKED = {"type": "response.output_item.done", "sequence_number": 1, "item": {**_REQUEST, "arguments": "{}"}}
+_COMPLETED = {"type": "response.completed", "sequence_number": 2, "response": {"id": "resp_1"}}
+
+
+def _give_events(route: Route, *events: dict[str, Any]) -> None:
+    body = "".join(f"id: resp_1:{event['sequence_number']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    route.fulfill(content_type="text/event-stream", body=body)
 
 
 _HOLD_READINGS = """() => {
@@ -99,9 +133,9 @@ def test_what_the_database_held_before_an_answer_ended_does_not_replace_it(
     chat = visitor.chat(demo_chat.url)
     _add(chat, "weather", demo_chat.weather.url, "get_weather")
     chat.ask("What is the weather in Jakarta?")
-    chat.button("steps.approve").wait_for()
+    expect(chat.button("steps.approve")).to_be_enabled()
     other = chat.second_tab()
-    other.button("steps.approve").wait_for()
+    expect(other.button("steps.approve")).to_be_enabled()
     requests: list[Route] = []
     chat.page.route("**/v1/responses", lambda route: requests.append(route))
     chat.page.evaluate(_HOLD_READINGS)

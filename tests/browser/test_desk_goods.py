@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import FilePayload, Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
@@ -176,7 +176,6 @@ def test_a_seller_imports_a_sheet_mends_its_cells_edits_a_price_and_raises_many(
     desk.button("goods.undo").click()
     expect(desk.undo_bar).to_contain_text(t("goods.undone", what=t("goods.many.changed", number=500)))
     assert set(seller.goods().values()) == {1500, 50_000}
-    page.close()  # before its server
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -213,7 +212,6 @@ def test_what_others_changed_is_not_overwritten(visitor: Visitor, server: Served
     desk.button("goods.undo").click()
     expect(desk.undo_bar).to_contain_text(desk.rupiah(1_000_000))
     assert seller.goods()["Laptop Rinjani 15"] == 1_000_000
-    page.close()  # before its server
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -248,7 +246,25 @@ def test_the_grid_is_walked_by_keys(visitor: Visitor, server: Served, seller: Se
     page.keyboard.press("Space")
     expect(desk.row("Laptop 2")).to_have_attribute("aria-selected", "true")
     _until_one_stop(desk.grid)
-    page.close()  # before its server
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_what_is_still_being_written_is_undone_as_soon_as_it_is(
+    visitor: Visitor, server: Served, seller: Seller
+) -> None:
+    seller.add("Laptop 0", 1_000_000, 5)
+    desk = desk_of(visitor, server)
+    page = desk.page
+    expect(desk.row("Laptop 0")).to_be_visible()
+    held: list[Route] = []
+    page.route("**/api/products/*", lambda route: held.append(route) if not held else route.continue_())
+    price = desk.edit("Laptop 0", "price", "2500")
+    expect(price).to_have_attribute("aria-busy", "true")
+    page.keyboard.press("Control+z")
+    held[0].continue_()
+    expect(desk.undo_bar).to_have_class("undo-bar is-undone")
+    expect(price).to_contain_text(desk.rupiah(1_000_000))
+    assert seller.goods() == {"Laptop 0": 1_000_000}
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -302,7 +318,16 @@ def test_a_product_is_made_gets_pictures_and_comes_back_after_its_end(
     expect(page.get_by_role("heading", name=t("goods.deleted.none"))).to_be_visible()
     page.get_by_role("combobox", name=t("goods.filter.show"), exact=True).select_option("all")
     expect(desk.row("Kipas meja")).to_be_visible()
-    page.close()  # before its server
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_sheet_is_taken_as_soon_as_there_is_a_place_to_drop_it(
+    visitor: Visitor, server: Served, seller: Seller
+) -> None:
+    desk = DeskPage(visitor.open(f"{server.url}/desk#/sheets"), visitor.look)
+    desk.drop_sheet_at_once("one.csv", "sku,name,price,category\nS1,Tas,5000,tas\n")
+    desk.sign_in(_EMAIL, _PASSWORD)
+    expect(desk.button("sheets.import")).to_be_enabled()
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -329,7 +354,6 @@ def test_an_import_in_the_background_is_found_again_after_a_reload(
     with page.expect_download() as download:
         desk.button("sheets.export.xlsx").click()
     assert download.value.path().read_bytes().startswith(b"PK")
-    page.close()  # before its server
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -353,7 +377,6 @@ def test_somebody_without_a_shop_registers_one(visitor: Visitor, server: Served)
     desk.button("desk.shop.register.do").click()
     expect(page.get_by_role("heading", name=t("goods.none"))).to_be_visible()
     expect(page.get_by_text("Kios Dewi")).to_be_visible()
-    page.close()  # before its server
 
 
 def _field(page: Page, name: str) -> Locator:

@@ -3,7 +3,7 @@
 import { Badge, Note } from "../design/components.js";
 import { html, useEffect, useRef, useState } from "../app/view.js";
 import { t } from "../app/words.js";
-import { activeField, isNikShown, pointedField } from "./cards.js";
+import { activeField, isNikShown, pointedField, pointing, unpoint } from "./cards.js";
 import { FIELDS, levelOf, masked } from "./fields.js";
 import { flatCardOf, pointsOf } from "./flat_card.js";
 import { sizeOf, widened } from "./homography.js";
@@ -63,8 +63,7 @@ function Boxes({ card, flat }) {
     ${coverNik && html`<polygon class="card-cover" points=${pointsOf(widened(card.answer.boxes.nik, 0.01, 0.18), flat, WIDTH)} />`}
     ${boxed.map((name) => html`<polygon key=${name} class="card-box" data-box=${name} data-level=${levelOf(card, name)} data-active=${active === name}
       points=${pointsOf(boxAround(card.answer.boxes[name]), flat, WIDTH)} role="button" tabindex=${name === stop ? 0 : -1} aria-label=${nameOf(card, name)}
-      onPointerEnter=${() => { pointedField.value = name; }} onPointerLeave=${() => { pointedField.value = null; }} onClick=${() => focusField(name)}
-      onFocus=${() => { pointedField.value = name; }} onBlur=${() => { pointedField.value = null; }} />`)}
+      onClick=${() => focusField(name)} onFocus=${() => { pointedField.value = name; }} onBlur=${() => unpoint(name)} ...${pointing(name)} />`)}
   </svg>`;
 }
 

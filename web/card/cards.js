@@ -10,6 +10,17 @@ export const openId = signal(null);
 export const isNikShown = signal(false);
 export const focusedField = signal(null);
 export const pointedField = signal(null);
+/**
+ * What the mouse points at, or the keyboard has reached on the picture: the last of them counts. A box that comes under a
+ * mouse at rest, as when the page scrolls, gets `pointerenter` but no `pointermove`.
+ */
+export const pointing = (name) => ({ onPointerMove: () => { pointedField.value = name; }, onPointerLeave: () => unpoint(name) });
+
+/** The end of what may have been replaced meanwhile. */
+export function unpoint(name) {
+  if (pointedField.value === name) pointedField.value = null;
+}
+
 /** In the list or on the picture. */
 export const activeField = computed(() => pointedField.value ?? focusedField.value);
 export const openCard = computed(() => {

@@ -3,7 +3,7 @@
 import { Button, Icon } from "../design/components.js";
 import { html } from "../app/view.js";
 import { formatNumber, t, wordOr } from "../app/words.js";
-import { activeField, focusedField, isNikShown, pointedField, warningsOf } from "./cards.js";
+import { activeField, focusedField, isNikShown, pointing, warningsOf } from "./cards.js";
 import { correct, settle } from "./checking.js";
 import { CHOICES, GROUPS, levelOf, masked, MAX_CHARACTERS, printedDate } from "./fields.js";
 
@@ -33,7 +33,7 @@ function FieldRow({ card, name }) {
     focusedField.value = null;
     settle(card.id, name);
   };
-  return html`<div class=${classes} data-field=${name} data-level=${level} onPointerEnter=${() => { pointedField.value = name; }} onPointerLeave=${() => { pointedField.value = null; }}>
+  return html`<div class=${classes} data-field=${name} data-level=${level} ...${pointing(name)}>
     <div class="card-field-head"><label for=${id}>${t(`card.field.${name}`)}</label><${Level} card=${card} name=${name} level=${level} /></div>
     <div class="card-field-value">
       <input id=${id} class=${name === "nik" ? "input mono" : "input"} value=${isHidden ? masked(card.values.nik) : card.values[name]} readOnly=${isHidden} maxlength=${MAX_CHARACTERS}

@@ -24,7 +24,7 @@ export function usePages(path) {
     if (path) load(path);
     return () => { newest.current++; };
   }, [path]);
-  const replace = (id, item) => setRead((shown) => ({ ...shown, items: shown.items.flatMap((one) => (one.id !== id ? [one] : item ? [item] : [])) }));
+  const replace = (id, item) => setRead((shown) => ({ ...shown, items: shown.items?.flatMap((one) => (one.id !== id ? [one] : item ? [item] : [])) }));
   return { ...read, more: () => load(read.next, read.items), reload: () => load(path), replace };
 }
 

@@ -17,6 +17,9 @@ const LEFT = "chat.settings.left";
 /** All conversations, the newest first. Objects are replaced, never changed. */
 export const conversations = signal([]);
 export const isLoaded = signal(false);
+let listIsRead;
+/** News that come before wait for it: the list that is being read may be older than they are. */
+export const listRead = new Promise((resolve) => { listIsRead = resolve; });
 /** A chat that has no message yet. It is stored with its first. */
 export const draft = signal(newConversation());
 
@@ -51,6 +54,7 @@ export async function loadConversations() {
   await storeLeftSettings().catch(reportError);
   showConversations(await readAll("conversations"));
   isLoaded.value = true;
+  listIsRead();
 }
 
 export function showConversations(all) {

@@ -2,7 +2,7 @@
 
 import { batch, computed, signal } from "../../app/view.js";
 import { conversationHash, goTo } from "./address.js";
-import { addressIdOf, changeConversation, conversationOf, conversations, current, draft, newConversation, newId, showConversations, storeSettings } from "./conversation_list.js";
+import { addressIdOf, changeConversation, conversationOf, conversations, current, draft, listRead, newConversation, newId, showConversations, storeSettings } from "./conversation_list.js";
 import { blobsOf, change, deleteAll, deleteWhole, readMessagesOf, readOne, writeAll, writeOne } from "./storage.js";
 import { announce, onNews } from "./tabs.js";
 import { titleOf } from "./titles.js";
@@ -29,8 +29,16 @@ export const messagesById = () => new Map([...held].map(([id, one]) => [id, one.
 /** Ids of the answers that this page reads from the server: what it has of them is newer than what is stored. */
 export const growing = new Set();
 
+/** News wait for it, as for the list. */
+let messagesRead = Promise.resolve();
+
 /** Reads the messages of the conversation that the address names. */
-export async function loadMessages() {
+export function loadMessages() {
+  messagesRead = readShown();
+  return messagesRead;
+}
+
+async function readShown() {
   const conversation = current.value;
   if (!conversation || heldFor.peek() === conversation.id) return;
   const messages = conversations.peek().includes(conversation) ? await readMessagesOf(conversation.id) : [];
@@ -200,6 +208,8 @@ export async function addServerMessages(conversation, messages, serverItems) {
 
 /** Another tab has changed something: reads it anew. */
 onNews(async ({ conversationId, isDeleted = false, deletedIds = [] }) => {
+  await listRead;
+  await messagesRead.catch(() => {});
   if (isDeleted) {
     if (await dropConversation(conversationId)) for (const listener of shownDeleted) listener();
     return;

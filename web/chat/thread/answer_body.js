@@ -20,7 +20,7 @@ export function AnswerBody({ answer, isOwn = true, showsLogprobs = false, onRetr
   const sources = sourcesOf(answer);
   return html`<div class="answer">
     ${answer.reasoning && html`<${Thoughts} answer=${answer} />`}
-    ${answer.steps.length > 0 && html`<${Steps} answer=${answer} onDecide=${onDecide} />`}
+    ${answer.steps.length > 0 && html`<${Steps} answer=${answer} canDecide=${!running} onDecide=${onDecide} />`}
     ${showsLogprobs ? html`<${LogprobText} answer=${answer} />` : answer.text && schemaOfAnswer(answer) ? html`<${SchemaAnswer} answer=${answer} />` : answer.text && html`<${RichText} text=${answer.text} isFinal=${!running} sources=${sources} />`}
     <${Sources} sources=${sources} />
     ${running && !answer.wait && !answer.text && !answer.reasoning && html`<div class="pulse" role="img" aria-label=${t("chat.waiting")}><span></span><span></span><span></span></div>`}

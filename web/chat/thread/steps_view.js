@@ -16,14 +16,14 @@ const STATES = {
 };
 const MAX_SHOWN = 20_000;
 
-/** `onDecide` gets the step, and whether the user approves it. Who only watches has none. */
-export function Steps({ answer, onDecide }) {
+/** `onDecide` gets the step, and whether the user approves it. Who only watches has none. Before its end an answer may ask for more. */
+export function Steps({ answer, canDecide = true, onDecide }) {
   const steps = answer?.steps ?? [];
   if (!steps.length) return null;
-  return html`<ol class="steps" aria-label=${t("steps.name")}>${steps.map((step) => html`<${StepView} key=${step.id} step=${step} onDecide=${onDecide} />`)}</ol>`;
+  return html`<ol class="steps" aria-label=${t("steps.name")}>${steps.map((step) => html`<${StepView} key=${step.id} step=${step} canDecide=${canDecide} onDecide=${onDecide} />`)}</ol>`;
 }
 
-function StepView({ step, onDecide }) {
+function StepView({ step, canDecide, onDecide }) {
   const state = STATES[step.status] ?? STATES.done;
   const isWaiting = step.status === "waiting_for_approval";
   return html`<li class="step ${step.status}">
@@ -32,7 +32,7 @@ function StepView({ step, onDecide }) {
       <div class="row step-head"><span class="grow one-line">${titleOf(step)}</span><${Badge} kind=${state.kind} icon=${state.icon} spin=${state.spin}>${t(`steps.state.${step.status}`)}<//></div>
       ${isWaiting
         ? html`<p class="soft step-question">${t(onDecide ? "steps.question" : "steps.question.watched", { name: step.name, server: step.server })}</p>${step.arguments && html`<pre class="step-text scroll" tabindex="0" aria-label=${t("steps.arguments")}>${readable(step.arguments)}</pre>`}
-          ${onDecide && html`<div class="row"><${Button} kind="primary" icon="check" onClick=${() => onDecide(step, true)}>${t("steps.approve")}<//><${Button} icon="x" onClick=${() => onDecide(step, false)}>${t("steps.refuse")}<//></div>`}`
+          ${onDecide && html`<div class="row"><${Button} kind="primary" icon="check" disabled=${!canDecide} onClick=${() => onDecide(step, true)}>${t("steps.approve")}<//><${Button} icon="x" disabled=${!canDecide} onClick=${() => onDecide(step, false)}>${t("steps.refuse")}<//></div>`}`
         : html`<${Folded} label=${t("steps.arguments")} text=${step.arguments} /><${Folded} label=${t(step.kind === "list" ? "steps.tools" : "steps.output")} text=${step.output} />`}
       ${step.error && html`<p class="step-error">${step.error}</p>`}
     </div>

@@ -4,7 +4,7 @@ import { formatNumber, formatRupiah, t } from "../../app/words.js";
 import { marketJson } from "../../market/market_calls.js";
 import { categoryName } from "../../market/categories.js";
 import { goods, load, refreshRow, removeRow, replaceRow, shopPath } from "./goods_list.js";
-import { changed } from "./undoing.js";
+import { changed, writing } from "./undoing.js";
 
 const MAX_TRIES = 3;
 
@@ -17,7 +17,9 @@ export class ChangedMeanwhile extends Error {
 }
 
 /** Resolves once it is written. What others changed in other fields stays. */
-export async function changeField(product, field, value) {
+export const changeField = (product, field, value) => writing(writeField(product, field, value));
+
+async function writeField(product, field, value) {
   const after = await write(product, field, value, product[field]);
   const text = t("goods.changed", { name: product.name, field: t(`goods.field.${field}`), value: shownValue(field, after[field]) });
   changed(text, () => undoField(after, field, product[field]));
@@ -39,15 +41,15 @@ async function undoField(after, field, before) {
 
 /** `expected` is what the field has now, as far as we know. Changes of one product are written one after the other. */
 function write(product, field, value, expected) {
-  const before = writing.get(product.id) ?? Promise.resolve();
+  const before = written.get(product.id) ?? Promise.resolve();
   const mine = before.catch(() => {}).then(() => writeNow(knownNow(product), field, value, expected));
-  writing.set(product.id, mine);
-  const forget = () => { if (writing.get(product.id) === mine) writing.delete(product.id); };
+  written.set(product.id, mine);
+  const forget = () => { if (written.get(product.id) === mine) written.delete(product.id); };
   mine.then(forget, forget);
   return mine;
 }
 
-const writing = new Map();
+const written = new Map();
 
 /** With the version that the change before has made. */
 const knownNow = (product) => goods.value?.items.find((one) => one.id === product.id) ?? product;

@@ -6,7 +6,9 @@ import { messageOf } from "../own_shop/messages_of.js";
 
 const MAX_KEPT = 50;
 let kept = [];
-let isUndoing = false;
+/** Changes that are being written: who undoes meanwhile means the last of them. */
+const underway = new Set();
+let undoing = Promise.resolve();
 
 /** `{ text, state: "done" | "undone" | "failed", message }`; null before the first change. */
 export const lastChange = signal(null);
@@ -19,10 +21,24 @@ export function changed(text, undo) {
   canUndo.value = true;
 }
 
-export async function undoLast() {
+/** `change`: a promise of its end. */
+export function writing(change) {
+  underway.add(change);
+  const end = () => underway.delete(change);
+  change.then(end, end);
+  return change;
+}
+
+/** One after the other, as often as it is asked for. */
+export function undoLast() {
+  undoing = undoing.then(undoOne);
+  return undoing;
+}
+
+async function undoOne() {
+  await Promise.allSettled([...underway]);
   const last = kept.at(-1);
-  if (!last || isUndoing) return;
-  isUndoing = true;
+  if (!last) return;
   kept = kept.slice(0, -1);
   try {
     await last.undo();
@@ -30,7 +46,6 @@ export async function undoLast() {
   } catch (error) {
     lastChange.value = { text: last.text, state: "failed", message: messageOf(error) };
   } finally {
-    isUndoing = false;
     canUndo.value = kept.length > 0;
   }
 }

@@ -1,6 +1,6 @@
 /** Sheets of goods: dropped, looked at, mended and imported; and all goods as a sheet. */
 
-import { html, useEffect, useRef, useState } from "../../app/view.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Button, Icon, Note, toast } from "../../design/components.js";
 import { marketCall } from "../../market/market_calls.js";
@@ -13,8 +13,9 @@ import { SheetPreview } from "./sheet_preview.js";
 const TYPES = ".csv,.tsv,.txt,.xlsx,text/csv,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 export function SheetsPart({ shop }) {
+  // Before anything is shown: a sheet that is dropped at once is not put away again.
+  useLayoutEffect(() => openSheets(shop.id), []);
   useEffect(() => {
-    openSheets(shop.id);
     openImports(shop.id);
     return closeImports;
   }, []);
