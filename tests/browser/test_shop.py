@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.looks import on_both_screens, on_both_screens_too
@@ -119,6 +119,41 @@ def test_products_are_read_and_compared(visitor: Visitor, shop: ShopPage) -> Non
     visitor.whole_picture(page, "shop-product")
     page.go_back()
     expect(page.get_by_role("heading", name=t("shop.compare"))).to_be_visible()
+
+
+def test_a_hold_shows_though_the_list_of_holds_was_read_before_it(visitor: Visitor, server: Served) -> None:
+    visitor.expected = ("favicon.ico",)
+    page = visitor.open(f"{server.url}/live")
+    held: list[tuple[Route, APIResponse]] = []
+
+    def answer(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route("**/api/reservations?*", answer)
+    page.goto(f"{server.url}/shop#/p/3")
+    shop = ShopPage(page, visitor.look)
+    while not held:
+        page.wait_for_timeout(50)
+    shop.button("shop.hold.do").click()
+    timer = page.get_by_role("timer")
+    expect(timer).to_be_visible()
+    [(route, before)] = held
+    with page.expect_response("**/api/reservations?*"):
+        route.fulfill(response=before)
+    page.evaluate(_AFTER_AN_ANSWER)
+    expect(timer).to_be_visible()
+    shop.button("shop.hold.release").click()
+    expect(timer).to_have_count(0)
+
+
+# One that was given before this one is asked for has been read and drawn then.
+_AFTER_AN_ANSWER = """async () => {
+  await (await fetch("live")).json();
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+}"""
 
 
 @on_both_screens
