@@ -1,5 +1,6 @@
 """The shop: a buyer searches, compares, holds, and asks the assistant, on a phone and on a desktop."""
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.serving import Served, free_port, served, server_process, settings_wi
 _G15, _G14 = "Laptop Gaming Rinjani G15", "Laptop Gaming Rinjani G14"
 _JAKARTA = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta"}
 _LOST = ("ERR_", "503")
+_GOODS = re.compile(r"/api/products(/search)?\?")
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +46,17 @@ def test_a_buyer_finds_goods_by_typing_and_by_filters(visitor: Visitor, shop: Sh
     expect(suggestions.get_by_role("option").first).to_contain_text("laptop")
     require_accessible(page)
     visitor.picture(page, "shop-suggestions")
-    if shop.look.is_phone:
-        suggestions.get_by_role("option").first.click()
-    else:
-        shop.field.press("ArrowDown")
-        expect(suggestions.get_by_role("option").first).to_have_attribute("aria-selected", "true")
-        shop.field.press("Enter")
+    with page.expect_response(_GOODS) as found:
+        if shop.look.is_phone:
+            suggestions.get_by_role("option").first.click()
+        else:
+            shop.field.press("ArrowDown")
+            expect(suggestions.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+            shop.field.press("Enter")
     expect(suggestions).to_be_hidden()
+    before = len(found.value.json()["items"])
+    expect(shop.goods).to_have_count(before)
     expect(shop.names.first).to_contain_text("Laptop")
-    before = shop.goods.count()
     shop.tick("shop.filter.brand", "Rinjani")
     chip = shop.chip("rinjani")
     expect(chip).to_be_visible()

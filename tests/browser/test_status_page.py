@@ -54,7 +54,8 @@ def test_answers_are_seen_as_they_run_and_each_has_a_trace(visitor: Visitor, ser
     page, t = visitor.open(f"{server.url}/status"), visitor.t
     page.locator(IDLE).wait_for()
     rows = page.locator("button.request-row")
-    num_before = rows.count()
+    num_before = len(httpx2.get(f"{server.url}/v1/requests/recent").json()["data"])
+    expect(rows).to_have_count(num_before)
     asking = [ask(server.url, LONG_TEXT), ask(server.url, LONG_TEXT)]
     expect(page.locator("[data-tile=running] .tile-value")).to_have_text("2")
     expect(page.locator("h1:is([data-message=running], [data-message=late])")).to_be_visible()
