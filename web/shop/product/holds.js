@@ -16,16 +16,18 @@ export const holds = signal(null);
 export const isHeld = (hold) => hold.status === "held" && Date.parse(hold.expires_at) > Date.now();
 
 let numReadings = 0;
+let lastTaken = 0;
 let numChanges = 0;
 
-/** What was read before a change is older than it: then it is read again. */
+/** What was read before a change may be older than it: then it is read again. */
 export async function readHolds() {
   const mine = ++numReadings;
   for (;;) {
     const before = numChanges;
     const read = await marketJson(`api/reservations?limit=${MAX_SHOWN}`);
-    if (mine !== numReadings) return; // a later reading is on its way
+    if (mine < lastTaken) return; // a later reading was first
     if (before !== numChanges) continue;
+    lastTaken = mine;
     holds.value = read;
     return;
   }
