@@ -40,7 +40,7 @@ _TYPE_AT_ONCE = """async (button, text) => {
 }"""
 _DENIED = "() => {{ navigator.mediaDevices.getUserMedia = async () => {{ throw new DOMException('', '{}'); }} }}"
 
-_SAID = re.compile(r"\b([4-9]|\d\d)\b")  # seconds
+_SAID = re.compile(r"^([4-9][.,]|\d\d\s)")  # seconds, from the fourth on
 _RUNS = re.compile(r"0:(0[1-9]|[12]\d) / 0:30")  # a busy machine skips seconds
 
 
