@@ -143,7 +143,7 @@ class ChatPage:
 
     def until_stored(self, text: str) -> None:
         """The answer is stored as far as this text: a reload goes on behind it."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not any(text in one["answer"]["text"] for one in self.stored()["messages"] if one["answer"]):
             assert time.monotonic() < end
             self.page.wait_for_timeout(50)

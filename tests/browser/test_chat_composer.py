@@ -40,6 +40,7 @@ _TYPE_AT_ONCE = """async (button, text) => {
 }"""
 _DENIED = "() => {{ navigator.mediaDevices.getUserMedia = async () => {{ throw new DOMException('', '{}'); }} }}"
 
+_SAID = re.compile(r"^([4-9][.,]|\d\d\s)")  # seconds, from the fourth on
 _RUNS = re.compile(r"0:(0[1-9]|[12]\d) / 0:30")  # a busy machine skips seconds
 
 
@@ -209,11 +210,11 @@ def test_what_is_said_is_written_into_the_field(
         chat = speaker.chat(demo_chat.url)
         chat.field.fill("Toko:")
         chat.button("mic.start").click()
-        expect(chat.page.get_by_role("timer")).to_contain_text("4", timeout=15_000)
+        expect(chat.page.get_by_role("timer")).to_contain_text(_SAID)
         require_accessible(chat.page)
         speaker.picture(chat.page, "chat-microphone")
         chat.button("mic.done").click()
-        expect(chat.field).to_have_value(f"Toko: {said.text}", timeout=30_000)
+        expect(chat.field).to_have_value(f"Toko: {said.text}", timeout=120_000)
         chat.button("mic.start").click()
         chat.button("mic.cancel").click()
         expect(chat.field).to_have_value(f"Toko: {said.text}")

@@ -20,7 +20,7 @@ from tests.browser.looks import (
 from tests.browser.page_watch import require_accessible
 from tests.serving import Served, served, settings_with
 
-_LONG = "A sentence that takes its time. " * 20
+_LONG = "A sentence that takes its time. " * 40
 _MARKDOWN = r"""# Ferries
 
 Some **bold** words, `code`, a [link](https://example.com/ferry), a [trap](javascript:alert(1))

@@ -162,6 +162,7 @@ def test_probabilities_are_shown_on_demand(visitor: Visitor, demo_chat: DemoChat
     answer.get_by_role("button", name=t("chat.more"), exact=True).click()
     chat.choose("chat.logprobs.show")
     tokens = answer.get_by_role("group", name=t("logprobs.name"))
+    expect(tokens.locator(".token").first).to_be_visible()
     assert "".join(tokens.locator(".token").all_inner_texts()).strip() == "12 + 7 = 19."
     if chat.look.is_phone:
         tokens.locator(".token").first.tap()
@@ -179,6 +180,7 @@ def test_a_model_is_unloaded_and_loaded_again(visitor: Visitor, server: Served) 
     page, t, dialog = chat.page, chat.t, chat.dialog
     page.get_by_role("button", name=t("models.choose", name="echo")).click()
     dialog.get_by_text("echo", exact=True).first.wait_for()
+    expect(chat.button("models.load").or_(chat.button("models.unload"))).to_be_visible()
     if chat.button("models.load").is_visible():
         chat.button("models.load").click()
     chat.button("models.unload").click()

@@ -79,12 +79,14 @@ def test_an_answer_cites_and_others_watch_it(visitor: Visitor, searching: Served
     expect(watcher.questions).to_contain_text('"say"')
     for one in (chat, watcher):
         expect(one.page.get_by_role("region", name=one.t("chat.sources"))).to_be_visible(timeout=60_000)
+        cited = one.text.locator("sup.cite a")
+        expect(one.answer.locator(".sources a")).to_have_count(3)
+        expect(cited).to_have_count(3)
         assert _sources(one.answer) == [
             ("1", "https://ships.example/merak?from=2&to=3"),
             ("2", "https://ports.example/bakauheni"),
             ("3", "https://www.news.example/ferries"),
         ]
-        cited = one.text.locator("sup.cite a")
         assert [(a.inner_text(), a.get_attribute("href")) for a in cited.all()] == _sources(one.answer)
         assert {a.get_attribute("rel") for a in one.answer.locator("a[target=_blank]").all()} == {
             "noopener noreferrer nofollow"

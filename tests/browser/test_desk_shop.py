@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import APIResponse, Locator, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
@@ -153,6 +153,30 @@ def test_a_hold_is_answered_on_the_desk_and_the_buyers_page_says_so(visitor: Vis
     expect(page.get_by_role("article", name="Kipas meja")).to_have_count(2)
     require_accessible(page)
     visitor.picture(page, "desk-holds-all")
+
+
+def test_a_hold_that_is_made_while_the_list_is_read_shows(visitor: Visitor, own_shop: ShopOfTest) -> None:
+    buyer = own_shop.person("Budi Specimen")
+    desk = ShopDesk(visitor.open(f"{own_shop.url}/desk#/holds"), visitor.look)
+    held: list[tuple[Route, APIResponse]] = []
+
+    def answer(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    desk.page.route("**/reservations?status=held*", answer)
+    with desk.page.expect_response("**/api/notices/stream"):
+        desk.sign_in(own_shop.email, _PASSWORD)
+    while not held:
+        desk.page.wait_for_timeout(50)
+    path = f"/api/products/{own_shop.product}/reservations"
+    _made(own_shop.http.post(path, json={"quantity": 1}, headers=buyer["headers"]))
+    expect(desk.page.locator(".toast", has_text=desk.t("holds.news.made"))).to_be_visible()
+    [(route, before)] = held
+    route.fulfill(response=before)
+    expect(desk.page.get_by_role("article", name="Kipas meja")).to_be_visible()
 
 
 @on_both_screens_too

@@ -1,12 +1,13 @@
 """The shop: a buyer searches, compares, holds, and asks the assistant, on a phone and on a desktop."""
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.looks import on_both_screens, on_both_screens_too
@@ -18,6 +19,7 @@ from tests.serving import Served, free_port, served, server_process, settings_wi
 _G15, _G14 = "Laptop Gaming Rinjani G15", "Laptop Gaming Rinjani G14"
 _JAKARTA = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta"}
 _LOST = ("ERR_", "503")
+_GOODS = re.compile(r"/api/products(/search)?\?")
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +46,17 @@ def test_a_buyer_finds_goods_by_typing_and_by_filters(visitor: Visitor, shop: Sh
     expect(suggestions.get_by_role("option").first).to_contain_text("laptop")
     require_accessible(page)
     visitor.picture(page, "shop-suggestions")
-    if shop.look.is_phone:
-        suggestions.get_by_role("option").first.click()
-    else:
-        shop.field.press("ArrowDown")
-        expect(suggestions.get_by_role("option").first).to_have_attribute("aria-selected", "true")
-        shop.field.press("Enter")
+    with page.expect_response(_GOODS) as found:
+        if shop.look.is_phone:
+            suggestions.get_by_role("option").first.click()
+        else:
+            shop.field.press("ArrowDown")
+            expect(suggestions.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+            shop.field.press("Enter")
     expect(suggestions).to_be_hidden()
+    before = len(found.value.json()["items"])
+    expect(shop.goods).to_have_count(before)
     expect(shop.names.first).to_contain_text("Laptop")
-    before = shop.goods.count()
     shop.tick("shop.filter.brand", "Rinjani")
     chip = shop.chip("rinjani")
     expect(chip).to_be_visible()
@@ -119,6 +123,41 @@ def test_products_are_read_and_compared(visitor: Visitor, shop: ShopPage) -> Non
     visitor.whole_picture(page, "shop-product")
     page.go_back()
     expect(page.get_by_role("heading", name=t("shop.compare"))).to_be_visible()
+
+
+def test_a_hold_shows_though_the_list_of_holds_was_read_before_it(visitor: Visitor, server: Served) -> None:
+    visitor.expected = ("favicon.ico",)
+    page = visitor.open(f"{server.url}/live")
+    held: list[tuple[Route, APIResponse]] = []
+
+    def answer(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route("**/api/reservations?*", answer)
+    page.goto(f"{server.url}/shop#/p/3")
+    shop = ShopPage(page, visitor.look)
+    while not held:
+        page.wait_for_timeout(50)
+    shop.button("shop.hold.do").click()
+    timer = page.get_by_role("timer")
+    expect(timer).to_be_visible()
+    [(route, before)] = held
+    with page.expect_response("**/api/reservations?*"):
+        route.fulfill(response=before)
+    page.evaluate(_AFTER_AN_ANSWER)
+    expect(timer).to_be_visible()
+    shop.button("shop.hold.release").click()
+    expect(timer).to_have_count(0)
+
+
+# One that was given before this one is asked for has been read and drawn then.
+_AFTER_AN_ANSWER = """async () => {
+  await (await fetch("live")).json();
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+}"""
 
 
 @on_both_screens

@@ -133,12 +133,13 @@ def _seen(page: Page) -> list[float]:
 
 
 def _settled(page: Page) -> list[float]:
-    """What is seen once the map has all of its points."""
-    before, box = None, _seen(page)
-    while box != before:
+    """What is seen once the map has all of its points: it learns of a few shops at a time."""
+    page.wait_for_function("() => document.querySelector('.map-land')")
+    seen = [_seen(page)]
+    while len(seen) < 6 or any(box != seen[-1] for box in seen[-6:]):
         page.wait_for_timeout(300)
-        before, box = box, _seen(page)
-    return box
+        seen.append(_seen(page))
+    return seen[-1]
 
 
 def _until_other(page: Page, box: list[float]) -> list[float]:

@@ -42,7 +42,7 @@ def test_the_conversation_and_the_charts_are_there_when_one_comes_back(visitor: 
     as_table = page.get_by_role("button", name=look.t("status.as.table", title=look.t("status.chart.memory")))
     rows = page.get_by_role("group", name=look.t("status.chart.memory"), exact=True).locator("tbody tr")
     as_table.click()
-    expect(rows.nth(2)).to_be_visible(timeout=20_000)
+    expect(rows.nth(2)).to_be_visible()
     oldest = rows.last.inner_text()
     go_to(page, look, "page.docs")
     page.locator(SWAGGER).first.wait_for()

@@ -26,7 +26,8 @@ pytestmark = pytest.mark.slow
 
 def _run(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_some.py").write_text(tests)
-    command = [sys.executable, REPOSITORY / "scripts" / "pytest_with_second_run.py", "-q", "-n", "2", "test_some.py"]
+    script = str(REPOSITORY / "scripts" / "pytest_with_second_run.py")
+    command = [sys.executable, script, "-q", "-n", "2", "test_some.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 

@@ -1,13 +1,13 @@
 /** Files that are dropped anywhere on the page. */
 
-import { useEffect, useRef, useState } from "./view.js";
+import { useLayoutEffect, useRef, useState } from "./view.js";
 
 /** Returns whether files are held over the page. */
 export function useDrop(onFiles) {
   const [isOver, setOver] = useState(false);
   const latest = useRef();
   latest.current = onFiles;
-  useEffect(() => {
+  useLayoutEffect(() => {
     let depth = 0;
     const hasFiles = (event) => event.dataTransfer?.types?.includes("Files");
     const onEnter = (event) => { if (hasFiles(event)) { depth += 1; setOver(true); } };

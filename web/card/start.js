@@ -2,7 +2,7 @@
 
 import { Button, Icon, toast } from "../design/components.js";
 import { addressOf, assetOf } from "../app/addresses.js";
-import { html, useEffect, useRef } from "../app/view.js";
+import { html, useLayoutEffect, useRef } from "../app/view.js";
 import { t } from "../app/words.js";
 import { addFiles, MAX_CARDS } from "./cards.js";
 import { readWaiting } from "./reading.js";
@@ -19,7 +19,7 @@ export function take(files) {
 
 /** Pictures on the clipboard, wherever the focus is. */
 export function usePaste() {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onPaste = (event) => {
       const files = [...(event.clipboardData?.files ?? [])];
       if (!files.length) return;

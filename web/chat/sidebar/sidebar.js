@@ -1,7 +1,7 @@
 /** The conversations by day, with search. At the side, or as a drawer on a phone. */
 
 import { Button, Dialog, Icon, Menu } from "../../design/components.js";
-import { html, signal, useEffect, useRef, useState } from "../../app/view.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { language, t } from "../../app/words.js";
 import { conversationHash, goTo } from "../conversations/address.js";
 import { answeringIn } from "../answers/answering.js";
@@ -35,7 +35,8 @@ export function SidebarDrawer({ onClose }) {
 
 function Search() {
   const ref = useRef(null);
-  useEffect(() => { if (searchWished.value) ref.current.focus(); }, [searchWished.value]);
+  // At once: what is typed behind the keys of the wish is for this field.
+  useLayoutEffect(() => { if (searchWished.value) ref.current.focus(); }, [searchWished.value]);
   const onKey = (event) => { if (event.key === "Escape" && query.value) { event.preventDefault(); event.stopPropagation(); query.value = ""; } };
   return html`<div class="search"><${Icon} name="search" /><input ref=${ref} class="input" type="search" aria-label=${t("chat.search")} placeholder=${t("chat.search")}
     value=${query.value} onInput=${(event) => { query.value = event.target.value; }} onKeyDown=${onKey} /></div>`;

@@ -1,6 +1,6 @@
 /** Which goods are shown, and in which order. */
 
-import { html, useEffect, useRef, useState } from "../../app/view.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Icon } from "../../design/components.js";
 import { categories } from "../../market/categories.js";
@@ -12,7 +12,7 @@ export function GoodsFilters() {
   const { q, show, category, sort } = asked.value;
   const [text, setText] = useState(q);
   const waiting = useRef(null);
-  useEffect(() => { setText(q); }, [q]);
+  useLayoutEffect(() => { setText(q); }, [q]);
   useEffect(() => () => clearTimeout(waiting.current), []);
   const type = (event) => {
     const typed = event.target.value;

@@ -1,6 +1,6 @@
 /** The goods of the shop: found and filtered, edited in their cells, changed by many, undone. */
 
-import { html, useEffect, useState } from "../../app/view.js";
+import { html, useLayoutEffect, useState } from "../../app/view.js";
 import { counted, formatNumber, t } from "../../app/words.js";
 import { Button, Icon, Note, toast } from "../../design/components.js";
 import { categories, learnCategories } from "../../market/categories.js";
@@ -18,7 +18,8 @@ import { forgetChanges } from "./undoing.js";
 
 export function GoodsPart({ shop }) {
   const [dialog, setDialog] = useState(null);
-  useEffect(() => {
+  // Before anything is shown: what somebody types at once is not put away again.
+  useLayoutEffect(() => {
     forgetChanges();
     forgetCells();
     openGoods(shop.id);

@@ -1,6 +1,6 @@
 /** The pictures of a product: dropped or chosen, put in order, and what they show. */
 
-import { html, useEffect, useRef, useState } from "../../app/view.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/view.js";
 import { addressOf } from "../../app/addresses.js";
 import { t } from "../../app/words.js";
 import { Badge, Button, Dialog, Icon, Note } from "../../design/components.js";
@@ -66,7 +66,7 @@ export function PicturesDialog({ product, onClose }) {
 
 function PictureItem({ picture, at, last, onMove, onDescribe, onRemove }) {
   const [text, setText] = useState(picture.alt ?? "");
-  useEffect(() => { setText(picture.alt ?? ""); }, [picture.alt]);
+  useLayoutEffect(() => { setText(picture.alt ?? ""); }, [picture.alt]);
   const isProposed = picture.alt_status === "proposed";
   const describe = (event) => {
     event.preventDefault();

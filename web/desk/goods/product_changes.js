@@ -70,7 +70,9 @@ async function writeNow(product, field, value, expected) {
   }
 }
 
-export async function deleteProduct(product) {
+export const deleteProduct = (product) => writing(remove(product));
+
+async function remove(product) {
   await marketJson(`api/products/${product.id}`, { method: "DELETE", headers: { "If-Match": `"${product.version}"` } });
   removeRow(product.id);
   changed(t("goods.deleted", { name: product.name }), () => restore(product.id));

@@ -45,30 +45,43 @@ export function followHolds(id) {
 }
 
 let reading = null;
+let isAskedAgain = false;
 
-/** Calls that come while one is on its way share the next. */
+/** Calls that come while one is on its way share the next: the answer to that one may be older than what they want to know. */
 export function readOpen() {
-  reading ??= Promise.resolve().then(async () => {
-    const asked = shopId;
-    try {
-      const found = await marketJson(`api/suppliers/${asked}/reservations?status=held&limit=${MAX_OPEN}`);
-      if (asked === shopId) [open.value, fault.value] = [found, null];
-    } catch (error) {
-      if (asked === shopId) fault.value = error;
-    }
-  }).finally(() => { reading = null; });
+  if (reading) isAskedAgain = true;
+  else reading = readUntilNew().finally(() => { reading = null; });
   return reading;
 }
 
+async function readUntilNew() {
+  do {
+    isAskedAgain = false;
+    await readOnce();
+  } while (isAskedAgain);
+}
+
+async function readOnce() {
+  const asked = shopId;
+  try {
+    const found = await marketJson(`api/suppliers/${asked}/reservations?status=held&limit=${MAX_OPEN}`);
+    if (asked === shopId) [open.value, fault.value] = [found, null];
+  } catch (error) {
+    if (asked === shopId) fault.value = error;
+  }
+}
+
+let newestPast = 0;
+
 /** `status`: "committed", or null for all. */
 export async function readPast(status, isMore = false) {
-  const asked = shopId;
+  const [asked, mine] = [shopId, ++newestPast];
   const before = isMore && past.value?.items.at(-1)?.id;
   try {
     const query = new URLSearchParams({ limit: PAGE, ...(status && { status }), ...(before && { before }) });
     const answer = await marketCall(`api/suppliers/${asked}/reservations?${query}`);
     const found = await answer.json();
-    if (asked !== shopId) return;
+    if (asked !== shopId || mine !== newestPast) return;
     past.value = { items: [...(before ? past.value.items : []), ...found], hasMore: Boolean(answer.headers.get("link")) };
     fault.value = null;
   } catch (error) {

@@ -1,6 +1,6 @@
 /** What buyers hold: those that wait for an answer first, then those that are accepted, and what was. */
 
-import { html, useEffect, useState } from "../../app/view.js";
+import { html, useLayoutEffect, useState } from "../../app/view.js";
 import { counted, t } from "../../app/words.js";
 import { Button, Icon, Note, Tabs } from "../../design/components.js";
 import { messageOf } from "../own_shop/messages_of.js";
@@ -31,7 +31,7 @@ function OpenHolds({ onRefuse }) {
 }
 
 function PastHolds({ status, onRefuse }) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     past.value = null;
     readPast(status);
   }, []);

@@ -1,7 +1,7 @@
 /** Reviews of the shop's goods, those first that wait for an answer. */
 
 import { addressOf } from "../../app/addresses.js";
-import { html, useEffect, useState } from "../../app/view.js";
+import { html, useLayoutEffect, useState } from "../../app/view.js";
 import { formatDay, t } from "../../app/words.js";
 import { Badge, Button, Icon, Note, Tabs } from "../../design/components.js";
 import { messageOf } from "../own_shop/messages_of.js";
@@ -9,7 +9,7 @@ import { Answer } from "./answer.js";
 import { fault, isUnanswered, openReviews, readReviews, reviews, showUnanswered } from "./shop_reviews.js";
 
 export function ReviewsPart({ shop }) {
-  useEffect(() => { openReviews(shop.id); }, []);
+  useLayoutEffect(() => { openReviews(shop.id); }, []);
   const tabs = ["unanswered", "all"].map((id) => ({ id, label: t(`reviews.tab.${id}`) }));
   const selected = isUnanswered.value ? "unanswered" : "all";
   return html`<h1>${t("desk.reviews")}</h1>

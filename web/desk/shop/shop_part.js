@@ -1,6 +1,6 @@
 /** The shop itself: what it says of itself, when it is open, who works for it, and its programs. */
 
-import { html, useEffect, useState } from "../../app/view.js";
+import { html, useLayoutEffect, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Button, Dialog, Note, Tabs } from "../../design/components.js";
 import { account } from "../../market/account.js";
@@ -19,7 +19,7 @@ const PANELS = { profile: ProfileForm, hours: HoursForm, members: MembersPanel, 
 
 export function ShopPart({ shop }) {
   const [tab, setTab] = useState("profile");
-  useEffect(() => {
+  useLayoutEffect(() => {
     profile.value = null;
     readProfile(shop.id);
   }, []);

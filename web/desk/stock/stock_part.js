@@ -1,6 +1,6 @@
 /** What came and went, what was left after it, and corrections. */
 
-import { html, useEffect, useState } from "../../app/view.js";
+import { html, useLayoutEffect, useState } from "../../app/view.js";
 import { formatDay, formatNumber, formatTime, t } from "../../app/words.js";
 import { Badge, Button, Icon, Note } from "../../design/components.js";
 import { messageOf } from "../own_shop/messages_of.js";
@@ -11,7 +11,7 @@ const ICONS = { sold: "shopping-bag", correction: "wrench", set: "pencil", impor
 
 export function StockPart({ shop }) {
   const [corrected, setCorrected] = useState(undefined);
-  useEffect(() => { openLedger(shop.id); }, []);
+  useLayoutEffect(() => { openLedger(shop.id); }, []);
   const { kind, product } = asked.value;
   return html`<div class="row-wrap"><h1 class="grow">${t("desk.stock")}</h1><${Button} kind="primary" icon="wrench" onClick=${() => setCorrected(product)}>${t("stock.correct")}<//></div>
     <p class="soft">${t("stock.about")}</p>

@@ -15,12 +15,27 @@ export const holds = signal(null);
 
 export const isHeld = (hold) => hold.status === "held" && Date.parse(hold.expires_at) > Date.now();
 
+let numReadings = 0;
+let lastTaken = 0;
+let numChanges = 0;
+
+/** What was read before a change may be older than it: then it is read again. */
 export async function readHolds() {
-  holds.value = await marketJson(`api/reservations?limit=${MAX_SHOWN}`);
+  const mine = ++numReadings;
+  for (;;) {
+    const before = numChanges;
+    const read = await marketJson(`api/reservations?limit=${MAX_SHOWN}`);
+    if (mine < lastTaken) return; // a later reading was first
+    if (before !== numChanges) continue;
+    lastTaken = mine;
+    holds.value = read;
+    return;
+  }
 }
 
 export async function hold(productId, quantity) {
   const made = await marketJson(`api/products/${productId}/reservations`, { method: "POST", json: { quantity } });
+  numChanges += 1;
   holds.value = [made, ...(holds.value ?? []).filter((one) => one.id !== made.id)];
   return made;
 }
@@ -35,6 +50,7 @@ export function hearOfHolds() {
     if (role !== "buyer") return;
     const news = type.replace("hold.", "");
     const changed = await marketJson(`api/reservations/${id}`).catch(() => null);
+    if (changed) numChanges += 1;
     if (changed && holds.value) holds.value = [changed, ...holds.value.filter((one) => one.id !== id)].sort((one, other) => other.created_at.localeCompare(one.created_at));
     if (SAID.includes(news)) toast(t(`shop.news.${news}`), news === "accepted" || news === "sold" ? "check" : "info");
   };
@@ -53,5 +69,6 @@ export function watchHolds() {
 }
 
 function take(changed) {
+  numChanges += 1;
   holds.value = (holds.value ?? []).map((one) => (one.id === changed.id ? { ...one, ...changed } : one));
 }

@@ -64,7 +64,7 @@ export function SearchBox({ asked }) {
     <${Icon} name="search" />
     <input ref=${field} class="input" type="search" enterkeyhint="search" maxlength=${MAX_CHARS} autocomplete="off" spellcheck="false" value=${text}
       aria-label=${t("shop.search")} placeholder=${t("shop.search.example")} role="combobox" aria-expanded=${shown} aria-controls=${`${id}-list`} aria-autocomplete="list"
-      aria-activedescendant=${shown && at >= 0 ? `${id}-${at}` : undefined} onKeyDown=${onKey} onBlur=${() => setTimeout(close, 150)}
+      aria-activedescendant=${shown && at >= 0 ? `${id}-${at}` : undefined} onKeyDown=${onKey} onBlur=${() => setTimeout(() => document.activeElement === field.current || close(), 150)}
       onInput=${(event) => { setText(event.target.value); setOpen(true); suggest(event.target.value); }} />
     <${Button} kind="primary" icon="arrow-up" class="shop-search-go" type="submit" label=${t("shop.search.do")} />
     <ul class="suggestions" id=${`${id}-list`} role="listbox" aria-label=${t("shop.suggestions")} hidden=${!shown}>${options.map((option, number) => html`<li key=${`${option.kind}${option.text}`} id=${`${id}-${number}`}
