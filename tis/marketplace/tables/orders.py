@@ -75,7 +75,8 @@ class OrderLine(Table):
 
     order_id: Mapped[str] = key_of("orders")
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="RESTRICT"), index=True)
+    # No foreign key, for which MariaDB would lock the product out of order; products are never deleted for good.
+    product_id: Mapped[int] = mapped_column(BigId, index=True)
     reservation_id: Mapped[str | None] = mapped_column(String(36), unique=True)  # what it was made of
     name: Mapped[str] = mapped_column(String(255))
     sku: Mapped[str | None] = mapped_column(String(100))

@@ -149,9 +149,6 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["order_id"], ["orders.id"], name=op.f("fk_order_lines_order_id_orders"), ondelete="CASCADE"
         ),
-        sa.ForeignKeyConstraint(
-            ["product_id"], ["products.id"], name=op.f("fk_order_lines_product_id_products"), ondelete="RESTRICT"
-        ),
         sa.PrimaryKeyConstraint("order_id", "position", name=op.f("pk_order_lines")),
         sa.UniqueConstraint("reservation_id", name=op.f("uq_order_lines_reservation_id")),
     )
