@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import event, true, update
+from sqlalchemy import event, true
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import Pool
 
@@ -33,7 +33,7 @@ from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.service import change_supplier, restore_supplier, set_status
-from tis.marketplace.tables import Order, Reservation, SupplierMember
+from tis.marketplace.tables import Reservation, SupplierMember
 from tis.marketplace.users.service import delete_user
 
 pytestmark = pytest.mark.slow
@@ -119,7 +119,8 @@ class Deeds:
         self.shop, self.search = Shop(market), market.search
         self.first, self.second, self.third = (self.shop.product(on_hand=1, sku=sku) for sku in "ABD")
         self.shop.takes_orders()
-        ordered = [self.shop.product(on_hand=1) for _ in range(3)]
+        goods = [self.shop.product(on_hand=1) for _ in range(8)]
+        self.to_hold, self.to_order = self.shop.product(on_hand=1), [self.shop.product(on_hand=1) for _ in range(2)]
         self.owner = Principal(f"user:{(owner := self.shop.user())}", user_id=owner)
         with market.writing() as session:
             session.add(SupplierMember(supplier_id=self.shop.id, user_id=owner, role="owner"))
@@ -128,57 +129,51 @@ class Deeds:
             review, _ = add_review(session, self.search, self.reviewer, self.third, {"rating": 5})
             self.reviewed = review.id
             self.bought = stock.reserve(session, self.reviewer, self.search, self.third, 1, 600).id
-            self.drafted, self.placed = (
-                self._order(session, goods, place) for goods, place in ((ordered[:1], False), (ordered[1:], True))
-            )
-            add_review(session, self.search, self.reviewer, ordered[2], {"rating": 4})
+            self.reserved = stock.reserve(session, self.reviewer, self.search, self.to_hold, 1, 600).id
+            self.orders = {
+                state: self._order(session, goods[2 * at : 2 * at + 2], state)
+                for at, state in enumerate(("draft", "placed", "accepted", "shipped"))
+            }
+            for product in goods:
+                add_review(session, self.search, self.reviewer, product, {"rating": 4})
             self.held = [
                 stock.reserve(session, Principal(account, is_open=True), self.search, product, 1, 600).id
                 for account, product in ((self.owner.account, self.first), (f"supplier:{self.shop.id}", self.second))
             ]
 
-    def _order(self, session: Session, goods: list[int], place: bool) -> str:
-        form = {"items": [{"product_id": product, "quantity": 1} for product in goods]}
-        placing = {"place": {"delivery": "pickup"}} if place else {}
-        made = OrderForm.model_validate({**form, **placing})
-        return draft_order(session, self.reviewer, self.search, made, ServiceRules()).id
+    def _order(self, session: Session, goods: list[int], state: str) -> str:
+        form = OrderForm.model_validate({"items": [{"product_id": product, "quantity": 1} for product in goods]})
+        order = draft_order(session, self.reviewer, self.search, form, ServiceRules())
+        order.state, order.placed_at = state, now()
+        return order.id
 
     def order_goods_and_holds(self, session: Session) -> None:
-        with self.shop.market.writing() as other:
-            held = stock.reserve(other, self.reviewer, self.search, self.shop.product(on_hand=1), 1, 600).id
-        items = [{"product_id": self.shop.product(on_hand=1), "quantity": 1} for _ in range(2)]
-        form = OrderForm.model_validate({"reservations": [held], "items": items, "place": {"delivery": "pickup"}})
-        draft_order(session, self.reviewer, self.search, form, ServiceRules())
+        items = [{"product_id": product, "quantity": 1} for product in self.to_order]
+        form = {"reservations": [self.reserved], "items": items, "place": {"delivery": "pickup"}}
+        draft_order(session, self.reviewer, self.search, OrderForm.model_validate(form), ServiceRules())
 
     def place_an_order(self, session: Session) -> None:
-        place_order(session, self.reviewer, self.search, self.drafted, PlacingForm(), ServiceRules())
+        place_order(session, self.reviewer, self.search, self.orders["draft"], PlacingForm(), ServiceRules())
 
     def accept_a_part(self, session: Session) -> None:
         given = [LineQuantity(position=1, quantity=0)]
-        accept_order(session, ADMIN, self.search, self.placed, given, ServiceRules(), IfMatch())
+        accept_order(session, ADMIN, self.search, self.orders["placed"], given, ServiceRules(), IfMatch())
 
     def cancel_an_order(self, session: Session) -> None:
-        move_order(session, self.search, self.reviewer, self.placed, "cancelled")
+        move_order(session, self.search, self.reviewer, self.orders["placed"], "cancelled")
 
     def sell_an_order_to_a_reviewer(self, session: Session) -> None:
-        self._became("accepted")
-        move_order(session, self.search, ADMIN, self.placed, "handed_over")
+        move_order(session, self.search, ADMIN, self.orders["accepted"], "handed_over")
 
     def receive_an_order(self, session: Session) -> None:
-        self._became("shipped")
-        move_order(session, self.search, self.reviewer, self.placed, "received")
+        move_order(session, self.search, self.reviewer, self.orders["shipped"], "received")
 
     def take_an_order_back(self, session: Session) -> None:
-        self._became("received")
         lines = [ReturnedLine(position=number, quantity=1) for number in (1, 2)]
-        return_goods(session, ADMIN, self.search, self.placed, lines, "Rusak", ServiceRules(), IfMatch())
+        return_goods(session, ADMIN, self.search, self.orders["shipped"], lines, "Rusak", ServiceRules(), IfMatch())
 
     def delete_a_buyer(self, session: Session) -> None:
         delete_user(session, self.reviewer, self.search)
-
-    def _became(self, state: str) -> None:
-        with self.shop.market.writing() as other:
-            other.execute(update(Order).where(Order.id == self.placed).values(state=state))
 
     def sell(self, session: Session) -> None:
         stock.commit(session, ANYBODY, self.search, self.held[0])

@@ -179,16 +179,16 @@ class OrderWalk(RuleBasedStateMachine):
     @rule(
         name=orders,
         who=st.integers(0, 4),
-        target=st.sampled_from(
+        becomes=st.sampled_from(
             ["refused", "cancelled", "paid", "handed_over", "shipped", "received", "expired", "draft"]
         ),
         cut=st.integers(0, 5),
     )
-    def move(self, name: str, who: int, target: OrderState, cut: int) -> None:
+    def move(self, name: str, who: int, becomes: OrderState, cut: int) -> None:
         def moved(session: Session, by: Principal) -> Order:
-            return move_order(session, self.search, by, name, target, RULES, reason="Alasan")
+            return move_order(session, self.search, by, name, becomes, RULES, reason="Alasan")
 
-        self.walk(name, who, target, moved, cut=cut)
+        self.walk(name, who, becomes, moved, cut=cut)
 
     @rule(name=orders)
     def money_comes(self, name: str) -> None:

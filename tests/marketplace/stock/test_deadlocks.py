@@ -137,7 +137,7 @@ class Participant:
     def move_an_order(self) -> None:
         if not self.ordered:
             return
-        name, seller = self.random.choice(self.ordered), Principal("user:0", supplier_ids=frozenset([self.supplier]))
+        name, seller = self.random.choice(self.ordered), Principal("user:0", is_admin=True)
         who, target = self.random.choice(
             [
                 (seller, "accepted"),
