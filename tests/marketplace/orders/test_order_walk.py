@@ -359,17 +359,6 @@ def test_the_tax_of_a_price_is_rounded_half_up(total: int, rate: int) -> None:
     assert abs(tax * (10_000 + rate) - total * rate) * 2 <= 10_000 + rate and 0 <= tax <= total
 
 
-def test_no_move_leads_back() -> None:
-    followers = {state: {move.target for move in MOVES if move.source == state} for state in {m.source for m in MOVES}}
-
-    def reached(state: str, seen: frozenset[str] = frozenset()) -> set[str]:
-        assert state not in seen, "a circle"
-        after = followers.get(state, set())
-        return after.union(*(reached(one, seen | {state}) for one in after)) if after else set()
-
-    assert "draft" not in reached("draft")
-
-
 def test_random_walks_agree_with_a_model(shop: Shop) -> None:
     machine = type("OrderWalk", (OrderWalk,), {"shop": shop})
     run_state_machine_as_test(machine, settings=WALKS)
