@@ -129,7 +129,7 @@ class OrderWalk(RuleBasedStateMachine):
                     "items": [{"product_id": one, "quantity": number} for one, number in wanted.items()]
                 }
                 if held:
-                    made = stock.hold_units(session, self.people[buyer], self.search, wanted, 600, RULES)
+                    made = stock.hold_units(session, self.people[buyer], self.search, wanted, 600)
                     form = {"reservations": [one.id for one in made]}
                 order = draft_order(session, self.people[buyer], self.search, OrderForm.model_validate(form), RULES)
                 name = order.id
