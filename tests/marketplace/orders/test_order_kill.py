@@ -69,7 +69,7 @@ async def test_moves_that_were_answered_are_kept_and_no_unit_is_lost(
         ]
         ordering = asyncio.gather(*(buyer.run() for buyer in buyers))
         for kill in range(1, NUM_KILLS + 1):
-            await until(lambda kill=kill: _number(buyers) >= units * kill // (NUM_KILLS + 2), timeout=200)
+            await until_ordered(buyers, units * kill // (NUM_KILLS + 2))
             server.kill()
             await server.start()
         await ordering
@@ -100,5 +100,5 @@ async def test_moves_that_were_answered_are_kept_and_no_unit_is_lost(
     assert counted == expected
 
 
-def _number(buyers: list[OrderingBuyer]) -> int:
-    return sum(len(buyer.states) for buyer in buyers)
+async def until_ordered(buyers: list[OrderingBuyer], number: int) -> None:
+    await until(lambda: sum(len(buyer.states) for buyer in buyers) >= number, timeout=200)
