@@ -59,3 +59,18 @@ def test_a_review_before_or_after_the_goods_came_is_that_of_a_buyer(ordering: Or
     assert review["verified_purchase"] is True
     assert reviewed(ordering, late)["verified_purchase"] is True
     assert reviewed(ordering, none)["verified_purchase"] is False
+
+
+def test_the_numbers_of_a_shop_count_what_orders_sold(ordering: Ordering) -> None:
+    product, other = ordering.shop.product(on_hand=9, price=1000), ordering.shop.product(on_hand=9, price=10)
+    order = ordering.order({product: 3, other: 1})
+    path = f"/api/suppliers/{ordering.shop.id}/numbers"
+    assert ordering.client.get(path, headers=ordering.seller).json()["totals"]["sold_units"] == 0
+    made(ordering.by_shop("accept", order, lines=[{"position": 1, "quantity": 2}]))
+    made(ordering.by_shop("hand-over", order))
+    held = reserve(ordering.client, other, 1, headers=ordering.buyer).json()
+    made(ordering.client.post(f"/api/reservations/{held['id']}/commit", headers=ordering.seller))
+    numbers = ordering.client.get(path, headers=ordering.seller).json()
+    assert [numbers["totals"][name] for name in ("sales", "sold_units", "sold_rupiah")] == [3, 4, 2020]
+    best = [(one["product_id"], one["units"], one["rupiah"]) for one in numbers["best_goods"]]
+    assert best == [(product, 2, 2000), (other, 2, 20)]
