@@ -32,6 +32,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
+from tis.marketplace.orders.clock import OrderClock
 from tis.marketplace.picture_files.picture_desk import PictureDesk
 from tis.marketplace.picture_files.picture_input import PictureInput
 from tis.marketplace.picture_files.picture_storage import MAX_REMOVED_AT_ONCE, PictureStorage, open_picture_store
@@ -122,12 +123,14 @@ class Market:
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._place_coder = PlaceCoder(self.reading, self.writing)
+        self._index_renewal = IndexRenewal(self.reading, self.writing, self.search)
+        self._order_clock = OrderClock(self.reading, self.writing, self.search, rules)
         self._sweeper = Sweeper(
             self.reading,
             self.writing,
             self.search,
             self._do_hourly,
-            IndexRenewal(self.reading, self.writing, self.search).renew_some,
+            self._do_often,
             interval_seconds=rules.sweep_seconds,
         )
         self.meaning: MeaningSearch | None = None
@@ -232,6 +235,11 @@ class Market:
             delete_expired_links(session)
             delete_expired_tokens(session)
         delete_old_rows(self.writing, self.rules.retention)
+
+    def _do_often(self) -> None:
+        if num_moved := self._order_clock.move_some():
+            _log.info("%d orders were moved by the clock", num_moved)
+        self._index_renewal.renew_some()
 
     def _do_hourly(self) -> None:
         self.delete_expired()

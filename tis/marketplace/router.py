@@ -8,6 +8,9 @@ from tis.marketplace.assistant import chat_routes, conversation_routes, parse_ro
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.notices import routes as notices
+from tis.marketplace.orders import move_routes as order_moves
+from tis.marketplace.orders import routes as orders
+from tis.marketplace.orders import shop_routes as order_rules
 from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
@@ -37,6 +40,9 @@ for room in (
     reviews,
     answers,
     stock,
+    orders,
+    order_moves,
+    order_rules,
     notices,
     taxonomy,
     suppliers,

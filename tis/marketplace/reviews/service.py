@@ -1,10 +1,11 @@
 """Reviews of products. A change of a review updates the rating columns of its product in the same transaction."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import and_, exists, func, select, update
+from sqlalchemy import and_, exists, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -16,9 +17,10 @@ from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import UNRATED, Product, Reservation, Review, SupplierFacts, User
+from tis.marketplace.tables import UNRATED, Order, OrderLine, Product, Reservation, Review, SupplierFacts, User
 
 ReviewAndAuthor = tuple[Review, User]
+HAS_GOODS = ("handed_over", "received", "returned")  # states of an order whose buyer had the goods in hand
 
 
 def list_reviews(
@@ -124,8 +126,13 @@ def verify_review(session: Session, account: str | None, product_id: int) -> Rev
     return review if review.status == "published" else None
 
 
-def count_verified(session: Session, search: ProductSearch, review: Review) -> None:
-    _add_to_rating(session, search, review.product_id, verified_stars=review.rating, verified_reviews=1)
+def count_verified(session: Session, search: ProductSearch, reviews: Sequence[Review]) -> None:
+    """Of several products: the caller has locked them, and their search comes after all of them."""
+    for review in reviews:
+        _add_to_rating(session, review.product_id, _Added(verified_sum=review.rating, verified_count=1))
+    search.refresh(session, [review.product_id for review in reviews])
+    for review in reviews:
+        _count_stars(session, review.product_id, _Added(verified_sum=review.rating, verified_count=1))
 
 
 def set_status(
@@ -171,43 +178,47 @@ def _has_bought(session: Session, user_id: int, product_id: int) -> bool:
         Reservation.status == "committed",
         Reservation.product_id == product_id,
     )
-    return bool(session.scalar(select(exists().where(is_sale))))
+    is_delivery = and_(
+        Order.buyer == user_account(user_id), Order.state.in_(HAS_GOODS), OrderLine.product_id == product_id
+    )
+    by_order = (
+        select(OrderLine.order_id)
+        .join(Order, Order.id == OrderLine.order_id)
+        .where(is_delivery, OrderLine.quantity > 0)
+    )
+    return bool(session.scalar(select(or_(exists().where(is_sale), by_order.exists()))))
 
 
 def _update_rating(
     session: Session, search: ProductSearch, review: Review, added_stars: int, added_reviews: int
 ) -> None:
     verified = (added_stars, added_reviews) if review.verified_purchase else (0, 0)
-    _add_to_rating(session, search, review.product_id, added_stars, added_reviews, *verified)
+    added = _Added(added_stars, added_reviews, *verified)
+    _add_to_rating(session, review.product_id, added)
+    search.refresh(session, [review.product_id])
+    _count_stars(session, review.product_id, added)
 
 
-def _add_to_rating(
-    session: Session,
-    search: ProductSearch,
-    product_id: int,
-    stars: int = 0,
-    reviews: int = 0,
-    verified_stars: int = 0,
-    verified_reviews: int = 0,
-) -> None:
+@dataclass(frozen=True)
+class _Added:
+    """To the columns of a product with these names."""
+
+    rating_sum: int = 0
+    rating_count: int = 0
+    verified_sum: int = 0
+    verified_count: int = 0
+
+
+def _add_to_rating(session: Session, product_id: int, added: _Added) -> None:
     """One UPDATE, because others may review the same product now. `rating_rank_of` in SQL."""
     session.flush()
-    counters = {
-        "rating_sum": Product.rating_sum + stars,
-        "rating_count": Product.rating_count + reviews,
-        "verified_sum": Product.verified_sum + verified_stars,
-        "verified_count": Product.verified_count + verified_reviews,
-    }
+    counters = {name: getattr(Product, name) + number for name, number in vars(added).items()}
     new_stars, new_weight = weighted_stars(SimpleNamespace(**counters))
     rank = (PRIOR_COUNT * func.coalesce(Product.granted_rating, UNRATED) + new_stars) / (PRIOR_COUNT + new_weight)
     statement = update(Product).where(Product.id == product_id)
     # `updated_at` keeps its value (`onupdate` would set it): the supplier changed nothing.
     statement = statement.values(**counters, rating_rank=rank, updated_at=Product.updated_at)
     session.execute(statement, execution_options={"synchronize_session": False})
-    search.refresh(session, [product_id])
-    names = ("rating_sum", "rating_count", "verified_sum", "verified_count")
-    added = (stars, reviews, verified_stars, verified_reviews)
-    _count_stars(session, product_id, SimpleNamespace(**dict(zip(names, added, strict=True))))
 
 
 def _count_stars(session: Session, product_id: int, counters: Any) -> None:
