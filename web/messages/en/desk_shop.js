@@ -3,6 +3,7 @@
 export default {
   "desk.more": "Show more",
   "desk.holds": "Holds",
+  "desk.orders": "Orders",
   "desk.stock": "Stock",
   "desk.reviews": "Reviews",
   "desk.numbers": "Numbers",
@@ -23,6 +24,7 @@ export default {
   "holds.state.waiting": "Answer it",
   "holds.state.accepted": "Accepted",
   "holds.state.committed": "Sold",
+  "holds.state.ordered": "ordered",
   "holds.state.refused": "Refused",
   "holds.state.released": "Released",
   "holds.state.expired": "Expired",
@@ -139,6 +141,7 @@ export default {
   "numbers.views": "Nobody counts who looked at your goods: not here, not anywhere.",
   "own.tab.profile": "Profile",
   "own.tab.hours": "Opening hours",
+  "own.tab.orders": "Orders",
   "own.tab.members": "Members",
   "own.tab.tokens": "Programs",
   "own.editor": "Only owners change the shop itself. You may work on its goods, holds and reviews.",

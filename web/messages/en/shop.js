@@ -143,6 +143,7 @@ export default {
   "shop.hold.held": "You hold {number} for {price}. The shop has not answered yet.",
   "shop.hold.accepted": "The shop has accepted: it keeps {number} for you, {price}.",
   "shop.hold.committed": "Bought: {number} for {price}.",
+  "shop.hold.ordered": "Ordered: {number} for {price}.",
   "shop.hold.refused": "The shop has refused.",
   "shop.hold.released": "Released.",
   "shop.hold.expired": "The time is over: you do not hold it any more.",
