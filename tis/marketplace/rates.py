@@ -21,6 +21,7 @@ RateKind = Literal[
     "mails",
     "chats",
     "pictures",
+    "messages",
 ]
 
 

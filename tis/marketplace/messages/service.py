@@ -1,9 +1,8 @@
 """Writing, reading, marking and reporting messages. Whoever writes locks the talk."""
 
 from collections.abc import Sequence
-from typing import cast
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -31,7 +30,9 @@ def talk_about_product(session: Session, principal: Principal, product_id: int) 
         raise Forbidden("This is your own shop.")
     own = ShopTalk.buyer == principal.account if principal.account else ShopTalk.buyer.is_(None)
     found = session.scalar(select(ShopTalk).where(ShopTalk.product_id == product_id, own).limit(1))
-    return found or _begin(session, ShopTalk(supplier_id=product.supplier_id, buyer=principal.account, product_id=product_id))
+    return found or _begin(
+        session, ShopTalk(supplier_id=product.supplier_id, buyer=principal.account, product_id=product_id)
+    )
 
 
 def talk_about_order(session: Session, principal: Principal, order_id: str) -> ShopTalk:
@@ -57,8 +58,7 @@ def find_talk(session: Session, principal: Principal, talk_id: int) -> tuple[Sho
     talk = session.get(ShopTalk, talk_id)
     if talk is None:
         raise NotFound(NO_TALK)
-    sides = talk_sides(principal, talk.buyer, talk.supplier_id)
-    return talk, "buyer" if "buyer" in sides else "shop"
+    return talk, side_of(principal, talk)
 
 
 def write_message(
@@ -135,10 +135,10 @@ def list_for_shop(
     return _list(session, and_(own, ShopTalk.waits_for == "shop") if unanswered else own, before, limit)
 
 
-def _list(session: Session, own: object, before: int | None, limit: int) -> Sequence[ShopTalk]:
-    rows = select(ShopTalk).where(own).order_by(ShopTalk.last_at.desc(), ShopTalk.id.desc()).limit(limit)  # type: ignore[arg-type]
+def _list(session: Session, own: ColumnElement[bool], before: int | None, limit: int) -> Sequence[ShopTalk]:
+    rows = select(ShopTalk).where(own).order_by(ShopTalk.last_at.desc(), ShopTalk.id.desc()).limit(limit)
     if before is not None:
-        last_at = session.scalar(select(ShopTalk.last_at).where(ShopTalk.id == before, own))  # type: ignore[arg-type]
+        last_at = session.scalar(select(ShopTalk.last_at).where(ShopTalk.id == before, own))
         if last_at is None:
             raise NotFound(NO_TALK)
         rows = rows.where(or_(ShopTalk.last_at < last_at, and_(ShopTalk.last_at == last_at, ShopTalk.id < before)))
@@ -192,5 +192,4 @@ def require_shop_side(side: Side) -> None:
 
 
 def side_of(principal: Principal, talk: ShopTalk) -> Side:
-    sides = talk_sides(principal, talk.buyer, talk.supplier_id)
-    return cast(Side, "buyer" if "buyer" in sides else "shop")
+    return "buyer" if "buyer" in talk_sides(principal, talk.buyer, talk.supplier_id) else "shop"

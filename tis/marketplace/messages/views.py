@@ -14,19 +14,23 @@ from tis.marketplace.tables import Order, Product, ShopMessage, ShopTalk, Stored
 
 
 def talk_views(session: Session, talks: Sequence[tuple[ShopTalk, Side]]) -> list[TalkView]:
-    shops = _names(session, Supplier, "business_name", {talk.supplier_id for talk, _ in talks})
-    products = _names(session, Product, "name", {talk.product_id for talk, _ in talks if talk.product_id})
-    orders = _names(session, Order, "number", {talk.order_id for talk, _ in talks if talk.order_id})
+    suppliers = select(Supplier.id, Supplier.business_name)
+    found = session.execute(suppliers.where(Supplier.id.in_({talk.supplier_id for talk, _ in talks})))
+    shops = {row.id: row.business_name for row in found}
+    goods = select(Product.id, Product.name).where(Product.id.in_({talk.product_id for talk, _ in talks}))
+    products = {row.id: row.name for row in session.execute(goods)}
+    bought = select(Order.id, Order.number).where(Order.id.in_({talk.order_id for talk, _ in talks}))
+    orders = {row.id: row.number for row in session.execute(bought)}
     buyers = _buyer_names(session, [talk.buyer for talk, side in talks if side == "shop" and talk.buyer])
     return [
         TalkView(
             id=talk.id,
             supplier_id=talk.supplier_id,
-            shop_name=str(shops.get(talk.supplier_id, "")),
+            shop_name=shops.get(talk.supplier_id, ""),
             buyer_name=buyers.get(talk.buyer or "") if side == "shop" else None,
             product_id=talk.product_id,
             order_id=talk.order_id,
-            about=str(products.get(talk.product_id) or orders.get(talk.order_id) or ""),
+            about=products.get(talk.product_id or 0) or orders.get(talk.order_id or "") or "",
             side=side,
             num_messages=talk.num_messages,
             num_unread=talk.num_messages - (talk.buyer_read if side == "buyer" else talk.shop_read),
@@ -41,7 +45,7 @@ def talk_views(session: Session, talks: Sequence[tuple[ShopTalk, Side]]) -> list
 def talk_detail(session: Session, talk: ShopTalk, side: Side, before: int | None = None, limit: int = 50) -> TalkDetail:
     [view] = talk_views(session, [(talk, side)])
     messages = messages_of(session, talk, before, limit)
-    pictures = _pictures(session, messages)
+    pictures = pictures_of(session, messages)
     return TalkDetail(**dict(view), messages=[message_view(one, side, pictures) for one in messages])
 
 
@@ -60,35 +64,20 @@ def message_view(message: ShopMessage, side: Side, pictures: Mapping[str, Pictur
 
 
 def reported_views(session: Session, messages: Sequence[ShopMessage]) -> list[ReportedMessage]:
-    pictures = _pictures(session, messages)
+    pictures = pictures_of(session, messages)
     named = set(ReportedMessage.model_fields) - {"picture"}
     return [
-        ReportedMessage(
-            **{name: getattr(one, name) for name in named}, picture=pictures.get(one.picture_hash or "")
-        )
+        ReportedMessage(**{name: getattr(one, name) for name in named}, picture=pictures.get(one.picture_hash or ""))
         for one in messages
     ]
 
 
 def pictures_of(session: Session, messages: Sequence[ShopMessage]) -> dict[str, PictureView]:
-    return _pictures(session, messages)
-
-
-def _pictures(session: Session, messages: Sequence[ShopMessage]) -> dict[str, PictureView]:
     hashes = {one.picture_hash for one in messages if one.picture_hash}
     if not hashes:
         return {}
     rows = session.scalars(select(StoredPicture).where(StoredPicture.hash.in_(hashes)))
     return {one.hash: picture_view(one.hash, one.width, one.height, None) for one in rows}
-
-
-def _names(
-    session: Session, table: type[Supplier] | type[Product] | type[Order], column: str, ids: set[int] | set[str]
-) -> dict[int | str | None, str]:
-    if not ids:
-        return {}
-    rows = session.execute(select(table.id, getattr(table, column)).where(table.id.in_(ids)))
-    return {number: name for number, name in rows}
 
 
 def _buyer_names(session: Session, accounts: Sequence[str]) -> dict[str, str]:
