@@ -35,6 +35,7 @@ _TITLES = {
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
     "orders": "Marketplace: orders",
+    "messages": "Marketplace: messages between buyers and shops",
     "categories": "Marketplace: categories and synonyms",
     "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",

@@ -19,6 +19,8 @@ EVERYBODY = frozenset(KINDS)
 NAMED = EVERYBODY - {"anonymous"}
 USERS = NAMED - {"supplier", "other supplier"}
 MEMBERS = frozenset({"supplier", "editor", "owner", "admin"})
+SELLERS = MEMBERS - {"admin"}
+OPEN_TALKERS = SELLERS | {"user", "anonymous"}
 OWNERS = MEMBERS - {"editor"}
 ADMIN = frozenset({"admin"})
 HOLDERS = frozenset({"user", "admin"})
@@ -147,6 +149,25 @@ TABLE = {
     ),
     "GET /api/suppliers/{supplier_id}/products/imports": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}": RoutePolicy(MEMBERS),
+    # Messages: for the two who talk, and no admin
+    "POST /api/products/{product_id}/talk": RoutePolicy(
+        NAMED - SELLERS, EVERYBODY - SELLERS, json={"body": "Masih ada?"}
+    ),
+    "POST /api/orders/{order_id}/talk": RoutePolicy(SELLERS | {"user"}, OPEN_TALKERS, json={"body": "Kapan dikirim?"}),
+    "GET /api/talks": RoutePolicy(NAMED),
+    "GET /api/suppliers/{supplier_id}/talks": RoutePolicy(MEMBERS),
+    "GET /api/talks/{talk_id}": RoutePolicy(SELLERS | {"user"}, OPEN_TALKERS),
+    "POST /api/talks/{talk_id}/messages": RoutePolicy(SELLERS | {"user"}, OPEN_TALKERS, json={"body": "Halo"}),
+    "POST /api/talks/{talk_id}/pictures": RoutePolicy(SELLERS | {"user"}, OPEN_TALKERS, files={"file": PICTURE}),
+    "PUT /api/talks/{talk_id}/read": RoutePolicy(SELLERS | {"user"}, OPEN_TALKERS, json={"number": 1}),
+    "POST /api/talks/{talk_id}/draft": RoutePolicy(SELLERS, SELLERS | {"anonymous"}),
+    "POST /api/talks/{talk_id}/messages/{number}/report": RoutePolicy(
+        SELLERS, SELLERS | {"anonymous"}, json={"reason": "Rude."}, names={"number": "message_number"}
+    ),
+    "GET /api/admin/reported-messages": same_in_open_mode(ADMIN),
+    "PUT /api/admin/reported-messages/{talk_id}/{number}": same_in_open_mode(
+        ADMIN, json={"status": "kept"}, names={"number": "message_number"}
+    ),
     # What is said of them: nobody praises their own
     "GET /api/products/{product_id}/reviews": RoutePolicy(EVERYBODY),
     "POST /api/products/{product_id}/reviews": same_in_open_mode(USERS - {"editor", "owner"}, json={"rating": 5}),

@@ -30,7 +30,9 @@ from tis.marketplace.tables import (
     Reservation,
     Review,
     SheetImport,
+    ShopMessage,
     ShopOrderRules,
+    ShopTalk,
     ShopToken,
     Supplier,
     SupplierInvitation,
@@ -145,6 +147,10 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
     copy, erasure = DataRequest(kind="export", **asked), DataRequest(kind="erase", **asked)
     conversation = Conversation(user_id=user_id, session_id=f"chat_{uuid4().hex}", title="Kipas murah")
     later = now() + timedelta(minutes=15)
+    talk = ShopTalk(supplier_id=supplier_id, buyer=f"user:{user_id}", product_id=other_id, num_messages=1)
+    session.add(talk)
+    session.flush()
+    session.add(ShopMessage(talk_id=talk.id, number=1, side="buyer", body="Berapa harganya?", reported_at=now()))
     session.add_all(
         [
             review,
@@ -178,6 +184,8 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "reservation_id": reservation_id,
         "import_id": import_id,
         "order_id": order_id,
+        "talk_id": str(talk.id),
+        "message_number": "1",
         "chat_session_id": conversation.session_id,
         "slug": f"kind-{number}",
         "term": f"word{number}",

@@ -10,6 +10,7 @@ WEB = REPOSITORY / "web"
 DRAWING = [
     "shop",
     "shop/product",
+    "shop/orders",
     "shop/assistant",
     "shop/search",
     "shop/goods",
@@ -19,6 +20,7 @@ DRAWING = [
     "desk/sheets",
     "desk/goods",
     "desk/holds",
+    "desk/orders",
     "desk/stock",
     "desk/reviews",
     "desk/numbers",
@@ -45,6 +47,7 @@ DRAWING = [
     "styles",
     "docs",
     "market/map",
+    "market/orders",
     "market",
     "design",
     "app",

@@ -43,6 +43,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             reservation_days=settings.reservation_retention_days,
             chat_days=settings.chat_retention_days,
             order_days=settings.order_retention_days,
+            message_days=settings.message_retention_days,
             order_address_days=settings.order_address_retention_days,
         ),
         assistant=AssistantLimits(

@@ -159,6 +159,21 @@ def order_roles(principal: Principal, buyer: str | None, supplier_id: int, *, is
     return roles
 
 
+def talk_sides(principal: Principal, buyer: str | None, supplier_id: int) -> set[OrderRole]:
+    """As whom the caller reads and writes in a talk. For others there is none, nor for admins and programs."""
+    if principal.is_open and principal.account is None:  # a talk of nobody is the own one
+        return {"buyer"} if buyer is None else {"shop"}
+    sides: set[OrderRole] = set()
+    if buyer is not None and buyer == principal.account:
+        sides.add("buyer")
+    if supplier_id in principal.supplier_ids:
+        sides.add("shop")
+    if not sides:
+        require_somebody(principal)
+        raise NotFound("Talk not found")
+    return sides
+
+
 def sees_order_contact(
     principal: Principal, supplier_id: int, accepted_at: datetime | None, needed_until: datetime | None
 ) -> bool:

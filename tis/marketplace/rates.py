@@ -22,6 +22,7 @@ RateKind = Literal[
     "chats",
     "pictures",
     "card_checks",
+    "messages",
 ]
 
 

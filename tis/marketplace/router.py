@@ -7,6 +7,8 @@ from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
+from tis.marketplace.messages import draft_routes as message_drafts
+from tis.marketplace.messages import routes as messages
 from tis.marketplace.notices import routes as notices
 from tis.marketplace.orders import move_routes as order_moves
 from tis.marketplace.orders import routes as orders
@@ -43,6 +45,8 @@ for room in (
     orders,
     order_moves,
     order_rules,
+    messages,
+    message_drafts,
     notices,
     taxonomy,
     suppliers,

@@ -45,6 +45,7 @@ class RateSettings(BaseModel):
     reviews_per_hour: _NumRequests = Field(30, description="new reviews")
     pictures_per_hour: _NumRequests = Field(600, description="uploads of pictures, one by one")
     card_checks_per_hour: _NumRequests = Field(10, description="identity cards that suppliers show")
+    messages_per_hour: _NumRequests = Field(120, description="messages between buyers and shops")
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
     chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")
@@ -180,6 +181,9 @@ class AccountSettings(BaseModel):
     reservation_retention_days: Days = Field(365, description="delete reservations that ended longer ago; 0 = never")
     order_address_retention_days: Days = Field(
         60, description="delete addresses and notes of orders that ended longer ago; 0 = never"
+    )
+    message_retention_days: Days = Field(
+        730, description="delete talks between buyers and shops without a message for longer; 0 = never"
     )
     order_retention_days: Days = Field(3650, description="delete orders that ended longer ago; 0 = never")
 

@@ -6,6 +6,7 @@ export const PARTS = [
   "goods",
   "sheets",
   "holds",
+  "orders",
   "stock",
   "reviews",
   "numbers",

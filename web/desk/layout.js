@@ -6,6 +6,7 @@ import { t } from "../app/words.js";
 import { Button, Icon, Menu, Note, toast } from "../design/components.js";
 import { TopBar } from "../design/shell.js";
 import { account, accountForm, isOpen, signOut } from "../market/account.js";
+import { followOrders } from "../market/orders/order_calls.js";
 import { tokens } from "../market/market_calls.js";
 import { part, PARTS } from "./address.js";
 import { GoodsPart } from "./goods/goods_part.js";
@@ -14,6 +15,7 @@ import { HoldsPart } from "./holds/holds_part.js";
 import { NumbersPart } from "./numbers/numbers_part.js";
 import { chooseShop, learnShops, ownShop, shops, shopsFault } from "./own_shop/own_shop.js";
 import { RegisterShop } from "./own_shop/register_shop.js";
+import { OrdersPart } from "./orders/orders_part.js";
 import { ReviewsPart } from "./reviews/reviews_part.js";
 import { SheetsPart } from "./sheets/sheets_part.js";
 import { Invitations, OwnNumber } from "./shop/invitations.js";
@@ -24,6 +26,7 @@ const ICONS = {
   goods: "package",
   sheets: "file-spreadsheet",
   holds: "bell",
+  orders: "shopping-bag",
   stock: "history",
   reviews: "star",
   numbers: "chart-column",
@@ -33,6 +36,7 @@ const VIEWS = {
   goods: GoodsPart,
   sheets: SheetsPart,
   holds: HoldsPart,
+  orders: OrdersPart,
   stock: StockPart,
   reviews: ReviewsPart,
   numbers: NumbersPart,
@@ -45,6 +49,7 @@ export function DeskPage() {
   // On a phone the parts stand in a row that is longer than the screen.
   useEffect(() => { document.querySelector(".desk-part[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [part.value, shopId]);
   useEffect(() => (shopId ? followHolds(shopId) : undefined), [shopId]);
+  useEffect(() => followOrders("shop", ({ type }) => { if (type === "order.placed") toast(t("orders.news.placed"), "shopping-bag"); }), []);
   const end = html`<${ShopChoice} /><${AccountMenu} />`;
   return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="desk" end=${end} />
     <div class="desk-body">

@@ -16,8 +16,10 @@ import shopEn from "../messages/en/desk_shop.js";
 import shopId from "../messages/id/desk_shop.js";
 import accountEn from "../messages/en/account.js";
 import accountId from "../messages/id/account.js";
+import ordersEn from "../messages/en/orders.js";
+import ordersId from "../messages/id/orders.js";
 
-learnWords({ en: deskEn, id: deskId }, { en: goodsEn, id: goodsId }, { en: shopEn, id: shopId }, { en: accountEn, id: accountId });
+learnWords({ en: deskEn, id: deskId }, { en: goodsEn, id: goodsId }, { en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: ordersEn, id: ordersId });
 render(html`<${DeskPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();

@@ -2,7 +2,8 @@
 
 import { effect, html, render, untracked } from "../app/view.js";
 import { afterLoad } from "../app/later.js";
-import { learnWords } from "../app/words.js";
+import { has, learnWords, t } from "../app/words.js";
+import { toast } from "../design/components.js";
 import { Overlays } from "../design/shell.js";
 import { AccountDialog } from "../market/account_dialog.js";
 import { learnAccount } from "../market/account.js";
@@ -10,6 +11,7 @@ import { ShopPage } from "./layout.js";
 import { near } from "./address/near.js";
 import { place } from "./address/place.js";
 import { followNotices } from "../market/notices.js";
+import { followOrders } from "../market/orders/order_calls.js";
 import { hearOfHolds } from "./product/holds.js";
 import { learnCategories } from "../market/categories.js";
 import { load } from "./search/found.js";
@@ -17,12 +19,18 @@ import shopEn from "../messages/en/shop.js";
 import shopId from "../messages/id/shop.js";
 import accountEn from "../messages/en/account.js";
 import accountId from "../messages/id/account.js";
+import ordersEn from "../messages/en/orders.js";
+import ordersId from "../messages/id/orders.js";
 
-learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId });
+learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: ordersEn, id: ordersId });
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();
 hearOfHolds();
+followOrders("buyer", ({ type }) => {
+  const message = type.replace("order.", "order.news.");
+  if (has(message)) toast(t(message), "shopping-bag");
+});
 afterLoad(followNotices); // a stream takes one of the few connections that a browser has to a server
 // Without their names categories have their slugs.
 learnCategories().catch(() => {});

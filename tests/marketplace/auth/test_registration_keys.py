@@ -117,6 +117,9 @@ WITHOUT_KEY = {
     ),
     "/api/orders/{order_id}/return-request",
     "/api/orders/{order_id}/return-refusal",
+    "/api/talks/{talk_id}/pictures",  # the picture that was sent last changes nothing
+    "/api/talks/{talk_id}/draft",
+    "/api/talks/{talk_id}/messages/{number}/report",
     "/api/admin/search-preview",
     "/api/admin/data-requests/{request_id}/export",
     "/api/admin/data-requests/{request_id}/erase",

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, and_, delete, select, text, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from tis.marketplace.columns import now
+from tis.marketplace.kit.talk_erasure import delete_old_talks
 from tis.marketplace.tables import (
     AuditEntry,
     ChatUsage,
@@ -47,6 +48,7 @@ class RetentionRules:
     chat_days: int = 0
     order_days: int = 0
     order_address_days: int = 0
+    message_days: int = 0
 
 
 def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
@@ -58,6 +60,9 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     _delete(writing, (Notice.account, Notice.number), Notice.created_at < moment - timedelta(days=_NOTICE_DAYS))
     if used := before.get("chat_days"):  # with their messages
         _delete(writing, (Conversation.id,), Conversation.updated_at < used, _MAX_CONVERSATIONS_AT_ONCE)
+    if last := before.get("message_days"):
+        delete_some = partial(delete_old_talks, before=last, max_at_once=_MAX_CONVERSATIONS_AT_ONCE)
+        _in_batches(writing, delete_some, _MAX_CONVERSATIONS_AT_ONCE)
     if at := before.get("audit_days"):
         _delete(writing, (AuditEntry.id,), AuditEntry.at < at)
         _delete(writing, (DataRequest.id,), DataRequest.ended_at < at)

@@ -171,6 +171,11 @@ class ShoppingAssistant:
         draft = await in_thread(self._draft, asking.text, query, found, picked, context.viewer)
         return replace(draft, notice=notice if context.may_use_model else "quota_used_up"), num_tokens
 
+    async def choose(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
+        """For rooms that let a model choose among what they have read. None without a model, and where it fails."""
+        model = await self._ready_model()
+        return await model.ask(task, ticket) if model else None
+
     async def _ready_model(self) -> AssistantModel | None:
         return self._model if self._model and await self._model.ready_model() is not None else None
 

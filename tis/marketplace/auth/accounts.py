@@ -21,6 +21,8 @@ from tis.marketplace.tables import (
     PriceChange,
     RefreshToken,
     Reservation,
+    ShopMessage,
+    ShopTalk,
     StockMovement,
     Supplier,
     Table,
@@ -97,6 +99,8 @@ def account_export(session: Session, account: str, incomplete: Sequence[str] = (
     about = (AuditEntry.entity == kind) & (AuditEntry.entity_id == str(number))
     bought = select(Order.id).where(Order.buyer == account)
     lists = {
+        "shop_talks": rows_of(session, select(ShopTalk).where(ShopTalk.buyer == account)),
+        "shop_messages": rows_of(session, select(ShopMessage).where(ShopMessage.author == account)),
         "orders": rows_of(session, select(Order).where(Order.buyer == account)),
         "order_lines": rows_of(session, select(OrderLine).where(OrderLine.order_id.in_(bought))),
         "order_addresses": rows_of(session, select(OrderAddress).where(OrderAddress.order_id.in_(bought))),

@@ -22,6 +22,8 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "hold.released": NewsKind("holds"),
     "hold.expired": NewsKind("holds"),
     "hold.ordered": NewsKind("holds"),
+    "message.asked": NewsKind("messages", ("shop",)),
+    "message.answered": NewsKind("messages", ("buyer",)),
     "order.placed": NewsKind("orders"),
     "order.accepted": NewsKind("orders"),
     "order.paid": NewsKind("orders"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import case, exists, literal, select
+from sqlalchemy import case, exists, literal, or_, select
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -24,7 +24,7 @@ from tis.marketplace.picture_files.folder_store import FolderStore
 from tis.marketplace.picture_files.picture_rendering import RenderedPicture
 from tis.marketplace.picture_files.picture_store import PictureStore
 from tis.marketplace.picture_files.s3_store import s3_store_of
-from tis.marketplace.tables import ProductPicture, StoredPicture
+from tis.marketplace.tables import ProductPicture, ShopMessage, StoredPicture
 from tis.setting_types import SettingsError
 
 _log = logging.getLogger("tis.marketplace")
@@ -90,7 +90,8 @@ class PictureStorage:
         picture = session.scalar(old.with_for_update(skip_locked=True))
         if picture is None:
             return False
-        if session.scalar(select(exists().where(ProductPicture.hash == picture.hash))):
+        of_product, of_talk = ProductPicture.hash == picture.hash, ShopMessage.picture_hash == picture.hash
+        if session.scalar(select(or_(exists().where(of_product), exists().where(of_talk)))):
             picture.unused_since = None
             return True
         self._store.delete(picture.hash)

@@ -16,6 +16,7 @@ from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.notice_outbox import forget_notices
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.talk_erasure import erase_talks
 from tis.marketplace.orders.ending import end_orders_of, has_waiting_orders
 from tis.marketplace.pictures.service import erase_pictures
 from tis.marketplace.reviews.answers import erase_answers
@@ -107,6 +108,7 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
 
     def end_orders_and_answers() -> Mapping[int, int]:
         units = end_orders_of(session, accounts)
+        erase_talks(session, accounts, supplier_ids)
         erase_answers(session, supplier_ids)
         return units
 

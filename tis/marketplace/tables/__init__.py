@@ -35,6 +35,7 @@ from tis.marketplace.tables.goods import (
     Synonym,
     TaxonomyVersion,
 )
+from tis.marketplace.tables.messages import ShopMessage, ShopTalk
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
@@ -72,7 +73,9 @@ __all__ = [
     "SheetBatch",
     "SheetImport",
     "ShippedWord",
+    "ShopMessage",
     "ShopOrderRules",
+    "ShopTalk",
     "ShopToken",
     "StockMovement",
     "StoredPicture",

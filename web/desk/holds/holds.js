@@ -29,7 +29,7 @@ export function followHolds(id) {
   [shopId, open.value, past.value, fault.value] = [id, undefined, null, null];
   readOpen();
   const stopHearing = listenToNotices((notice) => {
-    if (notice.role !== "shop" || notice.supplier_id !== shopId) return;
+    if (notice.role !== "shop" || !notice.reservation_id || notice.supplier_id !== shopId) return;
     if (notice.type === "hold.made") toast(t("holds.news.made"), "bell");
     readOpen();
   }, readOpen);

@@ -11,11 +11,12 @@ import { HoursForm } from "./hours_form.js";
 import { OwnNumber } from "./invitations.js";
 import { MembersPanel } from "./members_panel.js";
 import { learnShops } from "../own_shop/own_shop.js";
+import { OrderRulesForm } from "./order_rules_form.js";
 import { fault, profile, readProfile } from "./own_profile.js";
 import { ProfileForm } from "./profile_form.js";
 import { TokensPanel } from "./tokens_panel.js";
 
-const PANELS = { profile: ProfileForm, hours: HoursForm, members: MembersPanel, card: CardPanel, tokens: TokensPanel };
+const PANELS = { profile: ProfileForm, hours: HoursForm, orders: OrderRulesForm, members: MembersPanel, card: CardPanel, tokens: TokensPanel };
 
 export function ShopPart({ shop }) {
   const [tab, setTab] = useState("profile");

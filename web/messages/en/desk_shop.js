@@ -3,6 +3,7 @@
 export default {
   "desk.more": "Show more",
   "desk.holds": "Holds",
+  "desk.orders": "Orders",
   "desk.stock": "Stock",
   "desk.reviews": "Reviews",
   "desk.numbers": "Numbers",
@@ -141,6 +142,7 @@ export default {
   "numbers.views": "Nobody counts who looked at your goods: not here, not anywhere.",
   "own.tab.profile": "Profile",
   "own.tab.hours": "Opening hours",
+  "own.tab.orders": "Orders",
   "own.tab.members": "Members",
   "own.tab.card": "Badge",
   "own.tab.tokens": "Programs",

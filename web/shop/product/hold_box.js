@@ -5,9 +5,11 @@ import { html, useEffect, useState } from "../../app/view.js";
 import { now } from "../../design/shell.js";
 import { formatRupiah, t } from "../../app/words.js";
 import { account, isOpen, requireAccount } from "../../market/account.js";
+import { CheckoutDialog } from "../orders/checkout.js";
 import { hold, holds, isHeld, readHolds, release, watchHolds } from "./holds.js";
 
 export function HoldBox({ product, onChange }) {
+  const [isOrdering, setOrdering] = useState(false);
   const [quantity, setQuantity] = useState(1);
   const [error, setError] = useState("");
   const who = account.value;
@@ -28,6 +30,8 @@ export function HoldBox({ product, onChange }) {
     if (requireAccount()) attempt(() => hold(product.id, quantity));
   };
   const canHold = product.available_quantity > 0 && !(mine && isHeld(mine));
+  const about = { product_id: product.id, name: product.name };
+  const goods = mine && isHeld(mine) ? { ...about, reservation_id: mine.id, quantity: mine.quantity, price: mine.unit_price } : canHold ? { ...about, quantity, price: product.price } : null;
   return html`<div class="hold stack">
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${mine && html`<${HoldState} hold=${mine} onRelease=${() => attempt(() => release(mine.id))} />`}
@@ -35,6 +39,8 @@ export function HoldBox({ product, onChange }) {
       <${Field} label=${t("shop.hold.quantity")}>${(attributes) => html`<input class="input numbers" type="number" min="1" max=${product.available_quantity} required value=${quantity} onInput=${(event) => setQuantity(Number(event.target.value))} ...${attributes} />`}<//>
       <${Button} kind="primary" icon="shopping-bag" type="submit">${t("shop.hold.do")}<//>
     </form><p class="faint"><small>${t("shop.hold.about")}</small></p>`}
+    ${goods && html`<div><${Button} icon="truck" onClick=${() => { if (requireAccount()) setOrdering(true); }}>${t("order.do")}<//></div>`}
+    ${isOrdering && goods && html`<${CheckoutDialog} shopId=${product.supplier_id} goods=${[goods]} onClose=${() => setOrdering(false)} />`}
   </div>`;
 }
 

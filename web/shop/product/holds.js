@@ -47,7 +47,7 @@ export async function release(id) {
 /** From the start of the page: also who looks at other goods learns what a shop has answered. */
 export function hearOfHolds() {
   const hear = async ({ type, role, reservation_id: id }) => {
-    if (role !== "buyer") return;
+    if (role !== "buyer" || !id) return;
     const news = type.replace("hold.", "");
     const changed = await marketJson(`api/reservations/${id}`).catch(() => null);
     if (changed) numChanges += 1;
