@@ -36,6 +36,7 @@ from tis.marketplace.tables.goods import (
     TaxonomyVersion,
 )
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
+from tis.marketplace.tables.payments import Payment, PaymentCallback, PaymentRefund, ShopPaymentMethods
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 
@@ -58,6 +59,9 @@ __all__ = [
     "OrderAddress",
     "OrderLine",
     "OrderMove",
+    "Payment",
+    "PaymentCallback",
+    "PaymentRefund",
     "PictureFetch",
     "PriceChange",
     "Product",
@@ -72,6 +76,7 @@ __all__ = [
     "SheetImport",
     "ShippedWord",
     "ShopOrderRules",
+    "ShopPaymentMethods",
     "ShopToken",
     "StockMovement",
     "StoredPicture",
