@@ -124,6 +124,21 @@ def require_seller(
         raise _refusal(principal, reason)
 
 
+def require_payment_visible(principal: Principal, buyer: str | None, supplier_id: int) -> None:
+    """For how an order is paid: its buyer, or a member of the shop. For others there is no such order."""
+    is_own = (buyer is not None and buyer == principal.account) or supplier_id in principal.supplier_ids
+    if not (principal.is_open or principal.is_admin or is_own):
+        require_somebody(principal)
+        raise NotFound("Order not found")
+
+
+def require_payer(principal: Principal, buyer: str | None) -> None:
+    """To begin a payment. In open mode a request without a token counts as the buyer's."""
+    is_unauthenticated = principal.is_open and principal.account is None
+    if not (is_unauthenticated or (buyer is not None and buyer == principal.account)):
+        raise _refusal(principal, "Only the buyer pays an order.")
+
+
 def sees_buyer(principal: Principal, accepted_at: datetime | None, status: str) -> bool:
     """For members of the shop: the full name, e-mail and phone of who reserved, once they accepted, and as long as
     the units are held or sold. Not for their programs, which need it least and lose their tokens most."""

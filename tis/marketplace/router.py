@@ -8,6 +8,8 @@ from tis.marketplace.assistant import chat_routes, conversation_routes, parse_ro
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.notices import routes as notices
+from tis.marketplace.payments import method_routes as payment_methods
+from tis.marketplace.payments import routes as payments
 from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
@@ -36,6 +38,8 @@ for room in (
     reviews,
     answers,
     stock,
+    payments,
+    payment_methods,
     notices,
     taxonomy,
     suppliers,

@@ -31,6 +31,10 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "order.cancelled": NewsKind("orders"),
     "order.expired": NewsKind("orders"),
     "order.returned": NewsKind("orders"),
+    "payment.late": NewsKind("orders"),  # money came for an order that is not to be paid any more
+    "payment.differs": NewsKind("orders", ("shop",)),
+    "payment.refunded": NewsKind("orders"),
+    "payment.refund_failed": NewsKind("orders", ("shop",)),
 }
 
 

@@ -54,6 +54,7 @@ class Payment(Table):
     paid_at: Mapped[datetime | None]
     check_at: Mapped[datetime | None]  # when the provider is asked how it stands
     num_checks: Mapped[int] = mapped_column(default=0)
+    busy_until: Mapped[datetime | None]  # somebody asks the provider to make it, or was killed meanwhile
 
     __table_args__ = (
         CheckConstraint("status IN ('creating', 'pending', 'paid', 'differs', 'expired', 'failed')", name="status"),

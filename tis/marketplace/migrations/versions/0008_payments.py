@@ -62,6 +62,7 @@ def upgrade() -> None:
         sa.Column("paid_at", UTCDateTime(), nullable=True),
         sa.Column("check_at", UTCDateTime(), nullable=True),
         sa.Column("num_checks", sa.Integer(), nullable=False),
+        sa.Column("busy_until", UTCDateTime(), nullable=True),
         sa.CheckConstraint(
             "status IN ('creating', 'pending', 'paid', 'differs', 'expired', 'failed')", name=op.f("ck_payments_status")
         ),
