@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tests.marketplace.payments.codes import qris_text
 from tis.errors import ServiceError, Unprocessable
-from tis.marketplace.payments.qr_drawing import qr_svg
 from tis.marketplace.payment_providers.qr_reader import QrReader
+from tis.marketplace.payments.qr_drawing import qr_svg
 from tis.marketplace.payments.qris import read_qris
 
 Pixels: TypeAlias = NDArray[np.uint8]

@@ -101,7 +101,7 @@ def asked_refund(desk: PaymentDesk, signer: Signer, keys: StoredKeys | None, ref
 
 def _is_taken(
     session: Session,
-    table: type[Payment] | type[PaymentRefund],
+    table: type[Payment | PaymentRefund],
     row_id: str,
     check_at: datetime | None,
     num_checks: int,

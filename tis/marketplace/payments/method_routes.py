@@ -63,7 +63,7 @@ def _require_owner(supplier_id: Id, context: ContextDep) -> None:
 async def upload(
     request: Request, supplier_id: Id, context: ContextDep, _: Annotated[None, Depends(_require_owner)]
 ) -> PaymentMethodsView:
-    """Upload a picture of the shop's static QRIS code, as the `file` of a form. The code is read, checked, kept as text.
+    """Upload a picture of the shop's static QRIS code, as the `file` of a form. It is read, checked and kept as text.
 
     Where no code is found in the picture, send its text as `qris` with `PUT`.
     """
