@@ -9,7 +9,18 @@ from sqlalchemy import func, select, update
 from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.columns import now
 from tis.marketplace.market import Market
-from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier, SupplierMember, User
+from tis.marketplace.orders.states import HOLDS_UNITS
+from tis.marketplace.tables import (
+    Order,
+    OrderLine,
+    Product,
+    Reservation,
+    ShopOrderRules,
+    StockMovement,
+    Supplier,
+    SupplierMember,
+    User,
+)
 
 _numbers = count(1)
 
@@ -35,6 +46,11 @@ class Shop:
             session.add(SupplierMember(supplier_id=self.id, user_id=user_id, role="editor"))
         return user_id
 
+    def takes_orders(self, **rules: Any) -> None:
+        values = {"accept_hours": 24, "pay_hours": 24, "return_days": 7, "tax_rate": 0, **rules}
+        with self.market.writing() as session:
+            session.add(ShopOrderRules(supplier_id=self.id, takes_orders=True, **values))
+
     def product(self, on_hand: int = 5, **values: Any) -> int:
         defaults = {"supplier_id": self.id, "name": "Laptop", "price": 9_000_000, "on_hand": on_hand}
         product_id = self._add(Product(**(defaults | {"category": "laptop", "category_key": "laptop"} | values)))
@@ -49,13 +65,15 @@ class Shop:
             return product.on_hand, product.reserved
 
     def stock_ledger(self, product_id: int) -> tuple[int, int]:
-        """(on hand, reserved) as the movements and the reservations add up."""
+        """(on hand, reserved) as the movements, the reservations and the lines of orders add up."""
         with self.market.reading() as session:
             moved = select(func.sum(StockMovement.delta)).where(StockMovement.product_id == product_id)
             held = select(func.coalesce(func.sum(Reservation.quantity), 0)).where(
                 Reservation.product_id == product_id, Reservation.status == "held"
             )
-            return session.scalar(moved) or 0, session.scalar(held) or 0
+            ordered = select(func.coalesce(func.sum(OrderLine.quantity), 0)).join(Order, Order.id == OrderLine.order_id)
+            of_orders = ordered.where(OrderLine.product_id == product_id, Order.state.in_(HOLDS_UNITS))
+            return session.scalar(moved) or 0, (session.scalar(held) or 0) + (session.scalar(of_orders) or 0)
 
     def make_due(self, reservation_id: str) -> None:
         with self.market.writing() as session:

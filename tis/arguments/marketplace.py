@@ -36,11 +36,15 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         max_unsold_hold_minutes=settings.max_unsold_hold_minutes,
         max_reservations_per_account=settings.max_reservations_per_account,
         max_reserved_units_per_product=settings.max_reserved_units_per_product,
+        max_open_orders_per_account=settings.max_open_orders_per_account,
+        order_receipt_days=settings.order_receipt_days,
         retention=RetentionRules(
             audit_days=settings.audit_retention_days,
             movement_days=settings.movement_retention_days,
             reservation_days=settings.reservation_retention_days,
             chat_days=settings.chat_retention_days,
+            order_days=settings.order_retention_days,
+            order_address_days=settings.order_address_retention_days,
         ),
         assistant=AssistantLimits(
             extraction_seconds=settings.assistant_extraction_seconds,

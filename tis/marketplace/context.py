@@ -42,6 +42,8 @@ class ServiceRules:
     max_unsold_hold_minutes: int = 120
     max_reservations_per_account: int = 20
     max_reserved_units_per_product: int = 100
+    max_open_orders_per_account: int = 20
+    order_receipt_days: float = 7
     public_url: str = "http://127.0.0.1:3000"  # links in mails begin with it
     consent_version: str | None = None  # of the privacy notice that registrations agree to; None: no consent needed
     consent_url: str | None = None

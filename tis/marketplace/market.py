@@ -31,6 +31,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
+from tis.marketplace.orders.clock import OrderClock
 from tis.marketplace.payment_providers.payment_desk import PaymentDesk, ProviderUrls
 from tis.marketplace.payments.checks import PaymentChecks
 from tis.marketplace.picture_files.picture_desk import PictureDesk
@@ -124,12 +125,14 @@ class Market:
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._place_coder = PlaceCoder(self.reading, self.writing)
+        self._index_renewal = IndexRenewal(self.reading, self.writing, self.search)
+        self._order_clock = OrderClock(self.reading, self.writing, self.search, rules)
         self._sweeper = Sweeper(
             self.reading,
             self.writing,
             self.search,
             self._do_hourly,
-            IndexRenewal(self.reading, self.writing, self.search).renew_some,
+            self._do_often,
             interval_seconds=rules.sweep_seconds,
         )
         self.meaning: MeaningSearch | None = None
@@ -150,7 +153,7 @@ class Market:
         self.pictures = PictureDesk(storage, picture_input)
         self._picture_jobs = self._jobs_of_pictures(storage, alt_model)
         self.payments = PaymentDesk(rules.providers, rules.provider_seconds, rules.public_url)
-        checks = PaymentChecks(self.reading, self.writing, self.payments, lambda: self.signer)
+        checks = PaymentChecks(self.reading, self.writing, self.search, self.payments, lambda: self.signer, rules)
         self._payment_checks = BackgroundJob("payment-checks", checks.step, _PAYMENT_CHECK_SECONDS)
 
     @property
@@ -241,6 +244,11 @@ class Market:
             delete_expired_links(session)
             delete_expired_tokens(session)
         delete_old_rows(self.writing, self.rules.retention)
+
+    def _do_often(self) -> None:
+        if num_moved := self._order_clock.move_some():
+            _log.info("%d orders were moved by the clock", num_moved)
+        self._index_renewal.renew_some()
 
     def _do_hourly(self) -> None:
         self.delete_expired()

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from tis.errors import Forbidden, NotFound, Unauthenticated
+from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
 
 TOKEN_NEEDED = "This needs an access token."
@@ -12,6 +13,7 @@ HOW_TO_SIGN_IN = (
     "send it as `Authorization: Bearer <access_token>`."
 )
 TokenScope = Literal["read", "stock", "goods"]
+OrderRole = Literal["buyer", "shop"]
 # What a program may call with a token of a shop, by the path below `/api`, and the scope that it needs there.
 # All other routes refuse it.
 SCOPE_OF_ROUTE: dict[str, TokenScope] = {
@@ -25,6 +27,8 @@ SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "GET /suppliers/{supplier_id}/products/export": "read",
     "GET /suppliers/{supplier_id}/products/imports": "read",
     "GET /suppliers/{supplier_id}/products/imports/{import_id}": "read",
+    "GET /suppliers/{supplier_id}/orders": "read",
+    "GET /orders/{order_id}": "read",
     "GET /categories": "read",
     "GET /products": "read",
     "GET /products/{product_id}": "read",
@@ -33,6 +37,11 @@ SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "GET /products/{product_id}/reviews": "read",
     "GET /reservations/{reservation_id}": "read",
     "POST /products/{product_id}/stock-corrections": "stock",
+    # Not `paid`, `cancel` and the returns: what a leaked token says about money, a person has to pay.
+    "POST /orders/{order_id}/accept": "stock",
+    "POST /orders/{order_id}/refuse": "stock",
+    "POST /orders/{order_id}/hand-over": "stock",
+    "POST /orders/{order_id}/ship": "stock",
     "POST /reservations/{reservation_id}/accept": "stock",
     "POST /reservations/{reservation_id}/commit": "stock",
     "POST /reservations/{reservation_id}/refuse": "stock",
@@ -124,21 +133,6 @@ def require_seller(
         raise _refusal(principal, reason)
 
 
-def require_payment_visible(principal: Principal, buyer: str | None, supplier_id: int) -> None:
-    """For how an order is paid: its buyer, or a member of the shop. For others there is no such order."""
-    is_own = (buyer is not None and buyer == principal.account) or supplier_id in principal.supplier_ids
-    if not (principal.is_open or principal.is_admin or is_own):
-        require_somebody(principal)
-        raise NotFound("Order not found")
-
-
-def require_payer(principal: Principal, buyer: str | None) -> None:
-    """To begin a payment. In open mode a request without a token counts as the buyer's."""
-    is_unauthenticated = principal.is_open and principal.account is None
-    if not (is_unauthenticated or (buyer is not None and buyer == principal.account)):
-        raise _refusal(principal, "Only the buyer pays an order.")
-
-
 def sees_buyer(principal: Principal, accepted_at: datetime | None, status: str) -> bool:
     """For members of the shop: the full name, e-mail and phone of who reserved, once they accepted, and as long as
     the units are held or sold. Not for their programs, which need it least and lose their tokens most."""
@@ -146,6 +140,34 @@ def sees_buyer(principal: Principal, accepted_at: datetime | None, status: str) 
         return False
     is_accepted = accepted_at is not None and status in ("held", "committed")
     return principal.is_open or principal.is_admin or is_accepted
+
+
+def order_roles(principal: Principal, buyer: str | None, supplier_id: int, *, is_placed: bool) -> set[OrderRole]:
+    """As whom the caller may move an order. In open mode, who has no token may be both. For others there is none.
+
+    A draft is the buyer's alone.
+    """
+    is_anybody = principal.is_open and principal.account is None
+    roles: set[OrderRole] = set()
+    if is_anybody or (buyer is not None and buyer == principal.account):
+        roles.add("buyer")
+    if is_anybody or (is_placed and (principal.is_admin or supplier_id in principal.supplier_ids)):
+        roles.add("shop")
+    if not (roles or principal.is_open or principal.is_admin):
+        require_somebody(principal)
+        raise NotFound("Order not found")
+    return roles
+
+
+def sees_order_contact(
+    principal: Principal, supplier_id: int, accepted_at: datetime | None, needed_until: datetime | None
+) -> bool:
+    """For members of the shop: address, name, e-mail and phone of a buyer, from acceptance on, while the shop needs
+    them (None: no end is in sight). Not for their programs, as in `sees_buyer`, and not for admins."""
+    if principal.is_program or accepted_at is None:
+        return principal.is_open
+    is_needed = needed_until is None or now() < needed_until
+    return principal.is_open or (supplier_id in principal.supplier_ids and is_needed)
 
 
 def sees_user(principal: Principal, user_id: int) -> bool:

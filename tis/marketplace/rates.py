@@ -13,6 +13,7 @@ RateKind = Literal[
     "logins",
     "registrations",
     "reservations",
+    "orders",
     "reviews",
     "imports",
     "searches",

@@ -8,6 +8,9 @@ from tis.marketplace.assistant import chat_routes, conversation_routes, parse_ro
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.notices import routes as notices
+from tis.marketplace.orders import move_routes as order_moves
+from tis.marketplace.orders import routes as orders
+from tis.marketplace.orders import shop_routes as order_rules
 from tis.marketplace.payments import method_routes as payment_methods
 from tis.marketplace.payments import routes as payments
 from tis.marketplace.pictures import routes as pictures
@@ -38,6 +41,9 @@ for room in (
     reviews,
     answers,
     stock,
+    orders,
+    order_moves,
+    order_rules,
     payments,
     payment_methods,
     notices,

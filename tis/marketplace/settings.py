@@ -41,6 +41,7 @@ class RateSettings(BaseModel):
     mails_per_hour: _NumRequests = Field(20, description="links by e-mail that a client address asks for")
     registrations_per_hour: _NumRequests = Field(20, description="registrations of users and suppliers")
     reservations_per_minute: _NumRequests = Field(30, description="new reservations")
+    orders_per_minute: _NumRequests = Field(10, description="new orders")
     reviews_per_hour: _NumRequests = Field(30, description="new reviews")
     pictures_per_hour: _NumRequests = Field(600, description="uploads of pictures, one by one")
     payments_per_minute: _NumRequests = Field(30, description="payments that are begun, and refunds")
@@ -91,6 +92,12 @@ class MarketplaceSettings(BaseModel):
     )
     max_reserved_units_per_product: int = Field(
         100, ge=1, le=1_000_000, description="units of one product that one account holds at a time"
+    )
+    max_open_orders_per_account: int = Field(
+        20, ge=1, le=100_000, description="orders of one account that wait for the shop or for its money at a time"
+    )
+    order_receipt_days: float = Field(
+        7, gt=0, le=365, description="days after which an order that was sent or handed over counts as received"
     )
     pictures_url: str | None = Field(
         None,
@@ -174,6 +181,10 @@ class AccountSettings(BaseModel):
         730, description="put older stock movements together, without names, per product; 0 = never"
     )
     reservation_retention_days: Days = Field(365, description="delete reservations that ended longer ago; 0 = never")
+    order_address_retention_days: Days = Field(
+        60, description="delete addresses and notes of orders that ended longer ago; 0 = never"
+    )
+    order_retention_days: Days = Field(3650, description="delete orders that ended longer ago; 0 = never")
 
 
 class PaymentSettings(BaseModel):

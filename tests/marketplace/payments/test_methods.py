@@ -9,7 +9,7 @@ from tests.marketplace.payments.fake_provider import CALLBACK_TOKEN, SECRET_KEY,
 from tests.marketplace.payments.test_qr_pictures import drawn
 from tests.marketplace.payments.till import KEYS, TRANSFER, Till
 from tests.marketplace.pictures.photos import photo
-from tis.marketplace.kit.offered_methods import offered_methods
+from tis.marketplace.orders.payment_methods import offered_methods
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.payment_providers.credentials import CredentialsLost, seal, unseal
 from tis.marketplace.payments.qris import read_qris

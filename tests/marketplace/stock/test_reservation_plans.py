@@ -24,7 +24,7 @@ def listed(status: ReservationStatus | None) -> Callable[[Session, Shop], object
 
 def counted(session: Session, shop: Shop) -> None:
     user_id = shop.user()
-    require_within_caps(session, Principal(f"user:{user_id}", user_id), ServiceRules(), 1, 1)
+    require_within_caps(session, Principal(f"user:{user_id}", user_id), ServiceRules(), {1: 1})
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from tis.marketplace.tables import (
     DataRequest,
     IdempotentRequest,
     Notice,
+    Order,
+    OrderAddress,
     Reservation,
     StockMovement,
 )
@@ -43,6 +45,8 @@ class RetentionRules:
     movement_days: int = 0
     reservation_days: int = 0
     chat_days: int = 0
+    order_days: int = 0
+    order_address_days: int = 0
 
 
 def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
@@ -62,6 +66,12 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     if ended := before.get("reservation_days"):
         has_ended = and_(Reservation.ended_at < ended, Reservation.status != "held")
         _delete(writing, (Reservation.id,), has_ended)
+    if ended := before.get("order_address_days"):
+        old = select(Order.id).where(Order.ended_at < ended)
+        _delete(writing, (OrderAddress.order_id,), OrderAddress.order_id.in_(old))
+        _in_batches(writing, partial(_forget_notes, before=ended), _MAX_AT_ONCE)
+    if ended := before.get("order_days"):  # with their lines and moves
+        _delete(writing, (Order.id,), Order.ended_at < ended)
 
 
 def _delete(
@@ -87,6 +97,14 @@ def _in_batches(writing: OpenWriting, end_batch: Callable[[Session], int], max_a
         with writing() as session:
             if end_batch(session) < max_at_once:
                 return
+
+
+def _forget_notes(session: Session, before: datetime) -> int:
+    """What buyers wrote on orders that ended long ago."""
+    old = select(Order.id).where(Order.ended_at < before, Order.note.is_not(None)).limit(_MAX_AT_ONCE)
+    ids = session.scalars(old.with_for_update(skip_locked=True)).all()
+    session.execute(update(Order).where(Order.id.in_(ids)).values(note=None))
+    return len(ids)
 
 
 def _carry_movements(session: Session, before: datetime) -> int:

@@ -126,10 +126,11 @@ Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
 ReasonText = text_up_to(500)  # why an admin did something
 AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
-Reason = text_up_to(200)  # why a shop corrects its stock, or refuses a reservation
+Reason = text_up_to(200)  # why a shop corrects its stock, or refuses a reservation or an order
 AnswerText = text_up_to(2000)  # of a shop, to a review
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MAX_RUPIAH)]
+Fee = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_RUPIAH)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_STOCK)]
 # No farther: in UTC, the first and the last hours of the calendar are no dates.
 Moment = Annotated[AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(3000, 1, 1, tzinfo=UTC))]

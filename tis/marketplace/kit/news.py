@@ -21,6 +21,7 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "hold.sold": NewsKind("holds"),
     "hold.released": NewsKind("holds"),
     "hold.expired": NewsKind("holds"),
+    "hold.ordered": NewsKind("holds"),
     "order.placed": NewsKind("orders"),
     "order.accepted": NewsKind("orders"),
     "order.paid": NewsKind("orders"),
@@ -31,6 +32,8 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "order.cancelled": NewsKind("orders"),
     "order.expired": NewsKind("orders"),
     "order.returned": NewsKind("orders"),
+    "order.return_asked": NewsKind("orders", told=("shop",)),
+    "order.return_refused": NewsKind("orders", told=("buyer",)),
     "payment.late": NewsKind("orders"),  # money came for an order that is not to be paid any more
     "payment.differs": NewsKind("orders", ("shop",)),
     "payment.refunded": NewsKind("orders"),

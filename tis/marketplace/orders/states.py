@@ -56,5 +56,18 @@ MOVES: tuple[Move, ...] = (
     *_moves(("handed_over", "shipped"), "received", "buyer", "clock"),
     *_moves(("handed_over", "shipped", "received"), "returned", "shop", stock="back", needs_reason=True),
 )
+# Nothing leads on from these. `received` is no end: what was received may be returned.
 ENDS: frozenset[OrderState] = frozenset({"refused", "cancelled", "expired", "returned"})
 HOLDS_UNITS: frozenset[OrderState] = frozenset({"draft", "placed", "accepted", "paid"})
+NOT_WHILE_SUSPENDED: frozenset[OrderState] = frozenset({"accepted", "paid", "handed_over", "shipped"})
+# Where the clock moves an order whose `due_at` has come.
+CLOCK_TARGET: dict[OrderState, OrderState] = {move.source: move.target for move in MOVES if "clock" in move.movers}
+
+
+def find_move(source: str, target: OrderState, mover: Mover, payment_method: str) -> Move | None:
+    """None: this mover may not, or not now."""
+    paid = "cash" if payment_method == "cash" else "prepaid"
+    for move in MOVES:
+        if (move.source, move.target) == (source, target) and mover in move.movers and move.only in (None, paid):
+            return move
+    return None

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.columns import now
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.payment_providers.payment_desk import PaymentDesk, StoredKeys, stored_keys
 from tis.marketplace.payment_providers.provider import (
@@ -22,6 +23,7 @@ from tis.marketplace.payment_providers.provider import (
     RefundAnswer,
 )
 from tis.marketplace.payments.truth import apply_refund, apply_standing, next_check
+from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.counters import execute_update
 from tis.marketplace.tables import Payment, PaymentRefund, ShopPaymentMethods
 
@@ -30,10 +32,16 @@ OpenTransaction = Callable[[], AbstractContextManager[Session]]
 
 class PaymentChecks:
     def __init__(
-        self, reading: OpenTransaction, writing: OpenTransaction, desk: PaymentDesk, signer: Callable[[], Signer]
+        self,
+        reading: OpenTransaction,
+        writing: OpenTransaction,
+        search: ProductSearch,
+        desk: PaymentDesk,
+        signer: Callable[[], Signer],
+        rules: ServiceRules,
     ) -> None:
-        self._reading, self._writing = reading, writing
-        self._desk, self._signer = desk, signer
+        self._reading, self._writing, self._search = reading, writing, search
+        self._desk, self._signer, self._rules = desk, signer, rules
 
     def step(self) -> bool:
         """Whether there was something to ask about."""
@@ -52,7 +60,7 @@ class PaymentChecks:
             keys, external_id = _keys_of(session, payment), payment.external_id
         standing = self._standing(keys, found.id, external_id)
         with self._writing() as session:
-            apply_standing(session, found.id, standing)
+            apply_standing(session, self._search, found.id, standing, self._rules)
         return True
 
     def _standing(self, keys: StoredKeys | None, payment_id: str, external_id: str | None) -> PaymentStanding:

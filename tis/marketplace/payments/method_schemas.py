@@ -7,8 +7,8 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from tis.marketplace.kit.docs import responses, schema_example
 from tis.marketplace.kit.fields import Name, ShortName
-from tis.marketplace.kit.offered_methods import PaymentMethod
 from tis.marketplace.kit.unknown_fields import StrictBody
+from tis.marketplace.orders.payment_methods import PaymentMethod
 from tis.marketplace.payment_providers.provider import Environment, ProviderName
 from tis.marketplace.payments.qris import MAX_QRIS_CHARS
 from tis.marketplace.suppliers.schemas import OWNER_REQUIRED

@@ -6,8 +6,8 @@ from tis.errors import Unprocessable
 from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
 from tis.marketplace.kit import audit
-from tis.marketplace.kit.offered_methods import methods_of
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.orders.payment_methods import methods_of
 from tis.marketplace.payment_providers.credentials import CredentialsLost, seal, unseal
 from tis.marketplace.payments.method_schemas import (
     MethodsChange,

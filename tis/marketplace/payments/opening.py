@@ -7,15 +7,15 @@ from uuid import uuid4
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from tis.errors import Conflict, Forbidden, NotFound, Unavailable
+from tis.errors import Conflict, Forbidden, Unavailable
 from tis.marketplace.columns import now
 from tis.marketplace.context import RequestContext
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.orders.reading import find_order, roles_in
 from tis.marketplace.payment_providers.payment_desk import StoredKeys, stored_keys
 from tis.marketplace.payment_providers.provider import NewPayment, ProviderRefused, ProviderSilent
 from tis.marketplace.payments.paid_orders import locked_order
 from tis.marketplace.payments.truth import apply_created, apply_refused, end_wait, next_check
-from tis.marketplace.policy import require_payer, require_payment_visible
 from tis.marketplace.tables import Order, Payment, ShopPaymentMethods
 
 _LEAST_TIME, _USUAL_TIME = timedelta(minutes=1), timedelta(days=1)
@@ -59,11 +59,10 @@ def open_payment(context: RequestContext, order_id: str) -> None:
 
 def _begun(session: Session, principal: Principal, context: RequestContext, order_id: str) -> Opening | None:
     """None: the page is there already, or the order is paid without a provider."""
+    if "buyer" not in roles_in(principal, find_order(session, principal, order_id)):
+        raise Forbidden("Only the buyer pays an order.")
     order = locked_order(session, order_id)
-    if order is None:
-        raise NotFound("Order not found")
-    require_payment_visible(principal, order.buyer, order.supplier_id)
-    require_payer(principal, order.buyer)
+    assert order is not None
     _require_payable(order)
     if order.payment_method != "provider":
         return None

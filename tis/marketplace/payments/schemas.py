@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from tis.marketplace.auth.schemas import TOKEN_REQUIRED
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
 from tis.marketplace.kit.fields import Price, Reason
-from tis.marketplace.kit.offered_methods import PaymentMethod
 from tis.marketplace.kit.unknown_fields import StrictBody
+from tis.marketplace.orders.payment_methods import PaymentMethod
 from tis.marketplace.payments.method_schemas import QRIS_EXAMPLE, TransferAccount
 
 Standing = Annotated[

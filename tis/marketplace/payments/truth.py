@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.payment_providers.provider import RUPIAH, CreatedPayment, PaymentStanding, RefundAnswer
 from tis.marketplace.payments.paid_orders import locked_order, take_money, tell
+from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Payment, PaymentRefund
 
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=30), timedelta(minutes=30)
@@ -41,7 +43,9 @@ def end_wait(session: Session, payment_id: str) -> None:
         payment.busy_until = None
 
 
-def apply_standing(session: Session, payment_id: str, standing: PaymentStanding) -> None:
+def apply_standing(
+    session: Session, search: ProductSearch, payment_id: str, standing: PaymentStanding, rules: ServiceRules
+) -> None:
     """Money that came counts whatever was thought before; nothing else changes what has ended."""
     unlocked = session.get(Payment, payment_id)
     order = locked_order(session, unlocked.order_id) if unlocked is not None else None
@@ -56,7 +60,7 @@ def apply_standing(session: Session, payment_id: str, standing: PaymentStanding)
         payment.paid_amount = max(0, standing.amount or 0) if is_rupiah else 0
         if is_rupiah and standing.amount == payment.amount:
             payment.status, payment.problem = "paid", None
-            take_money(session, order, payment.amount)
+            take_money(session, search, order, payment.amount, rules)
         elif payment.status != "differs":
             payment.status = "differs"
             payment.problem = f"{standing.amount} {standing.currency} came, not {payment.amount} {RUPIAH}"[:200]

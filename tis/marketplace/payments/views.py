@@ -5,26 +5,22 @@ from typing import cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from tis.errors import NotFound
-from tis.marketplace.kit.offered_methods import PaymentMethod
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.orders.payment_methods import PaymentMethod
+from tis.marketplace.orders.reading import find_order, roles_in, state_of
 from tis.marketplace.payments.methods import transfer_account
 from tis.marketplace.payments.opening import current_payment
 from tis.marketplace.payments.qr_drawing import qr_svg
 from tis.marketplace.payments.qris import read_static_qris
 from tis.marketplace.payments.schemas import PaymentPage, PaymentView, QrisPayment, RefundView, Standing
-from tis.marketplace.policy import require_payment_visible
 from tis.marketplace.tables import Order, Payment, PaymentRefund, ShopPaymentMethods
 
 _MAX_REFUNDS = 50
 
 
 def shown_payment(session: Session, principal: Principal, order_id: str) -> PaymentView:
-    order = session.get(Order, order_id)
-    if order is None:
-        raise NotFound("Order not found")
-    require_payment_visible(principal, order.buyer, order.supplier_id)
-    is_shop = principal.is_open or principal.is_admin or order.supplier_id in principal.supplier_ids
+    order = find_order(session, principal, order_id)
+    is_shop = principal.is_admin or "shop" in roles_in(principal, order)
     payment = current_payment(session, order_id) if order.payment_method == "provider" else None
     view = PaymentView(
         order_id=order.id,
@@ -38,7 +34,7 @@ def shown_payment(session: Session, principal: Principal, order_id: str) -> Paym
         refund_due=order.refund_due,
         refunds=_refunds(session, order_id),
     )
-    if order.state == "accepted":  # what buyers need to know, they learn from acceptance on
+    if state_of(order) == "accepted":  # what buyers need to know, they learn from acceptance on
         _add_way(session, view, order, payment)
     return view
 
@@ -48,7 +44,7 @@ def _standing(order: Order, payment: Payment | None) -> Standing:
         return "paid"
     if payment is not None:
         return cast(Standing, payment.status)
-    return "due" if order.state == "accepted" else "not_due"
+    return "due" if state_of(order) == "accepted" else "not_due"
 
 
 def _add_way(session: Session, view: PaymentView, order: Order, payment: Payment | None) -> None:

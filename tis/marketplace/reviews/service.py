@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import and_, exists, func, select, update
+from sqlalchemy import and_, exists, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -16,9 +16,10 @@ from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import UNRATED, Product, Reservation, Review, SupplierFacts, User
+from tis.marketplace.tables import UNRATED, Order, OrderLine, Product, Reservation, Review, SupplierFacts, User
 
 ReviewAndAuthor = tuple[Review, User]
+HAS_GOODS = ("handed_over", "received", "returned")  # states of an order whose buyer had the goods in hand
 
 
 def list_reviews(
@@ -171,7 +172,15 @@ def _has_bought(session: Session, user_id: int, product_id: int) -> bool:
         Reservation.status == "committed",
         Reservation.product_id == product_id,
     )
-    return bool(session.scalar(select(exists().where(is_sale))))
+    is_delivery = and_(
+        Order.buyer == user_account(user_id), Order.state.in_(HAS_GOODS), OrderLine.product_id == product_id
+    )
+    by_order = (
+        select(OrderLine.order_id)
+        .join(Order, Order.id == OrderLine.order_id)
+        .where(is_delivery, OrderLine.quantity > 0)
+    )
+    return bool(session.scalar(select(or_(exists().where(is_sale), by_order.exists()))))
 
 
 def _update_rating(

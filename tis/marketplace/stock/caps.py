@@ -1,8 +1,10 @@
 """How much one account may hold at a time, so that nobody empties a shop without buying."""
 
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
@@ -11,7 +13,7 @@ from tis.marketplace.auth.accounts import lock_account
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.tables import Product, Reservation
+from tis.marketplace.tables import Order, OrderLine, Product, Reservation
 
 _DAY = timedelta(days=1)
 _MOST = 1000  # reservations of one account and product that are looked at
@@ -19,9 +21,9 @@ MAX_HOLD = timedelta(hours=1)  # from the reservation to its end, whoever accept
 
 
 def require_within_caps(
-    session: Session, principal: Principal, rules: ServiceRules, product_id: int, quantity: int
+    session: Session, principal: Principal, rules: ServiceRules, quantities: Mapping[int, int]
 ) -> None:
-    """The shop of the product has no caps, nor has a caller without an account (open mode).
+    """`quantities` by product. The shop of the products has no caps, nor has a caller without an account (open mode).
 
     Locks the account: two reservations at once would both find room for one, and an account that is being deleted
     would hold what nobody releases.
@@ -29,25 +31,41 @@ def require_within_caps(
     if principal.account is None:
         return
     lock_account(session, principal.account)
-    if _works_for_shop_of(session, principal, product_id):
+    if _works_for_shop_of(session, principal, min(quantities)):
         return
-    held = select(Reservation.product_id, func.count(), func.sum(Reservation.quantity)).where(
-        Reservation.actor == principal.account, Reservation.status == "held", Reservation.expires_at > now()
-    )
-    rows = [tuple(row) for row in session.execute(held.group_by(Reservation.product_id))]
-    if sum(count for _, count, _ in rows) >= rules.max_reservations_per_account:
+    number, units = _held_now(session, principal.account)
+    if number + len(quantities) > rules.max_reservations_per_account:
         raise Conflict(
-            f"You hold {rules.max_reservations_per_account} reservations already: release one, or wait until one ends.",
+            f"An account holds at most {rules.max_reservations_per_account} reservations at a time, and you hold "
+            f"{number}: release one, or wait until one ends.",
             code="too_many_reservations",
         )
-    units = sum(int(units) for product, _, units in rows if product == product_id)
-    if units + quantity > rules.max_reserved_units_per_product:
-        raise Conflict(
-            f"An account holds at most {rules.max_reserved_units_per_product} units of a product at a time; "
-            f"you hold {units}.",
-            code="too_many_units",
-        )
-    _require_cooled_down(session, principal.account, rules, product_id)
+    for product_id, quantity in sorted(quantities.items()):
+        if units[product_id] + quantity > rules.max_reserved_units_per_product:
+            raise Conflict(
+                f"An account holds at most {rules.max_reserved_units_per_product} units of a product at a time; "
+                f"you hold {units[product_id]}.",
+                code="too_many_units",
+            )
+        _require_cooled_down(session, principal.account, rules, product_id)
+
+
+def _held_now(session: Session, account: str) -> tuple[int, Counter[int]]:
+    """How many reservations, with the lines of drafts, and the units by product, with those the shop did not accept."""
+    moment, units = now(), Counter[int]()
+    held = select(Reservation.product_id, func.count(), func.sum(Reservation.quantity)).where(
+        Reservation.actor == account, Reservation.status == "held", Reservation.expires_at > moment
+    )
+    number = 0
+    for product_id, count, quantity in session.execute(held.group_by(Reservation.product_id)):
+        number += count
+        units[product_id] += int(quantity)
+    ordered = select(OrderLine.product_id, OrderLine.quantity, Order.state).join(Order, Order.id == OrderLine.order_id)
+    is_open = Order.state.in_(("draft", "placed")), Order.due_at > moment
+    for product_id, quantity, state in session.execute(ordered.where(Order.buyer == account, *is_open)):
+        number += state == "draft"
+        units[product_id] += quantity
+    return number, units
 
 
 def _require_cooled_down(session: Session, account: str, rules: ServiceRules, product_id: int) -> None:
@@ -55,14 +73,8 @@ def _require_cooled_down(session: Session, account: str, rules: ServiceRules, pr
     if not rules.max_unsold_hold_minutes:
         return
     moment, allowed = now(), timedelta(minutes=rules.max_unsold_hold_minutes)
-    unsold = select(Reservation.created_at, Reservation.ended_at).where(
-        Reservation.actor == account,
-        Reservation.status.in_(("released", "expired")),
-        Reservation.created_at > moment - _DAY,
-        Reservation.product_id == product_id,
-    )
-    rows = session.execute(unsold.order_by(Reservation.created_at).limit(_MOST))
-    held = [(begun, (ended or moment) - begun) for begun, ended in rows]
+    rows = [*_unsold_holds(session, account, product_id), *_unsold_orders(session, account, product_id)]
+    held = sorted((begun, (ended or moment) - begun) for begun, ended in rows)
     total = sum((time for _, time in held), timedelta())
     for begun, time in held:
         if total < allowed:
@@ -74,6 +86,35 @@ def _require_cooled_down(session: Session, account: str, rules: ServiceRules, pr
                 "Try again later.",
                 retry_after=max(1.0, (begun + _DAY - moment).total_seconds()),
             )
+
+
+def _unsold_holds(session: Session, account: str, product_id: int) -> Iterator[tuple[datetime, datetime | None]]:
+    """When each began and ended."""
+    rows = select(Reservation.created_at, Reservation.ended_at).where(
+        Reservation.actor == account,
+        Reservation.status.in_(("released", "expired")),
+        Reservation.created_at > now() - _DAY,
+        Reservation.product_id == product_id,
+    )
+    yield from session.execute(rows.order_by(Reservation.created_at).limit(_MOST))
+
+
+def _unsold_orders(session: Session, account: str, product_id: int) -> Iterator[tuple[datetime, datetime | None]]:
+    """Orders that their buyer dropped before the shop accepted them, from the hold on."""
+    rows = (
+        select(Reservation.created_at, Order.ended_at)
+        .join(OrderLine, OrderLine.reservation_id == Reservation.id)
+        .join(Order, Order.id == OrderLine.order_id)
+        .where(
+            Reservation.actor == account,
+            Reservation.status == "ordered",
+            Reservation.created_at > now() - _DAY,
+            Reservation.product_id == product_id,
+            Order.accepted_at.is_(None),
+            or_(Order.state == "cancelled", and_(Order.state == "expired", Order.placed_at.is_(None))),
+        )
+    )
+    yield from session.execute(rows.order_by(Reservation.created_at).limit(_MOST))
 
 
 def _works_for_shop_of(session: Session, principal: Principal, product_id: int) -> bool:

@@ -19,8 +19,8 @@ _BY_ACTIVE_SUPPLIER = exists().where(
 _IS_ON_SALE = and_(Product.is_available.is_(True), Product.deleted_at.is_(None), _BY_ACTIVE_SUPPLIER)
 
 
-def reserve_units(session: Session, search: ProductSearch, product_id: int, quantity: int) -> int | None:
-    """Returns how many are left; None if there are too few.
+def take_units(session: Session, product_id: int, quantity: int) -> int | None:
+    """Returns how many are left; None if there are too few. Where it is 0, the caller refreshes the search.
 
     One UPDATE checks and takes, so that no other transaction can take the units in between.
     """
@@ -30,16 +30,11 @@ def reserve_units(session: Session, search: ProductSearch, product_id: int, quan
         .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _IS_ON_SALE)
         .values(reserved=Product.reserved + quantity, updated_at=Product.updated_at),
     )
-    if not num_changed:
-        return None
-    available = available_of(session, product_id)
-    if available == 0:
-        search.refresh(session, [product_id])
-    return available
+    return available_of(session, product_id) if num_changed else None
 
 
-def release_units(session: Session, search: ProductSearch, quantities: Mapping[int, int]) -> None:
-    """Of several products: locks them in the order of their ids, and all of them before the search index."""
+def give_back_units(session: Session, quantities: Mapping[int, int]) -> list[int]:
+    """Makes reserved units available. Returns the products that had none before: the caller refreshes the search."""
     is_back = []
     for product_id, quantity in sorted(quantities.items()):
         execute_update(
@@ -48,9 +43,14 @@ def release_units(session: Session, search: ProductSearch, quantities: Mapping[i
             .where(Product.id == product_id)
             .values(reserved=Product.reserved - quantity, updated_at=Product.updated_at),
         )
-        if available_of(session, product_id) == quantity:
+        if quantity and available_of(session, product_id) == quantity:
             is_back.append(product_id)
-    search.refresh(session, is_back)
+    return is_back
+
+
+def release_units(session: Session, search: ProductSearch, quantities: Mapping[int, int]) -> None:
+    """Of several products: locks them in the order of their ids, and all of them before the search index."""
+    search.refresh(session, give_back_units(session, quantities))
 
 
 def sell_units(session: Session, product_id: int, quantity: int) -> int:
@@ -84,3 +84,17 @@ def execute_update(session: Session, statement: Update) -> int:
     """Runs an UPDATE and returns how many rows it changed."""
     result = session.execute(statement, execution_options={"synchronize_session": False})
     return cast(CursorResult[Any], result).rowcount
+
+
+def put_back_units(session: Session, product_id: int, quantity: int) -> int:
+    """Units that were sold are on hand again. Returns how many are.
+
+    Where no other is available, the caller refreshes the search.
+    """
+    execute_update(
+        session,
+        update(Product)
+        .where(Product.id == product_id)
+        .values(on_hand=Product.on_hand + quantity, updated_at=Product.updated_at),
+    )
+    return session.scalars(select(Product.on_hand).where(Product.id == product_id)).one()

@@ -47,6 +47,7 @@ _ENDED = {
     "released": "was released",
     "refused": "was refused",
     "committed": "was committed",
+    "ordered": "became an order",
 }
 
 

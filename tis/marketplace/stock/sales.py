@@ -1,6 +1,6 @@
 """The shop's side of reservations: list them, accept or refuse them, and learn how to reach a buyer it accepted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from sqlalchemy import select, update
@@ -112,16 +112,22 @@ def _view(current: ReservationView, product_name: str, buyer: BuyerView | None) 
 
 def _buyers(session: Session, principal: Principal, reservations: Sequence[Reservation]) -> dict[str, BuyerView]:
     """By id of the reservation. Contact data only of those that the shop accepted."""
-    accounts = {one.actor for one in reservations if one.actor}
+    shown = {one.id: (one.actor, sees_buyer(principal, one.accepted_at, status_of(one))) for one in reservations}
+    return describe_buyers(session, shown)
+
+
+def describe_buyers(session: Session, shown: Mapping[str, tuple[str | None, bool]]) -> dict[str, BuyerView]:
+    """By any name: an account, and whether its contact data may be seen."""
+    accounts = {account for account, _ in shown.values() if account}
     people: dict[str, User | Supplier] = {}
     for kind, table in (("user", User), ("supplier", Supplier)):
         ids = _ids_of(kind, accounts)
         rows: Iterable[User | Supplier] = session.scalars(select(table).where(table.id.in_(ids))) if ids else ()
         people |= {f"{kind}:{row.id}": row for row in rows}
     return {
-        one.id: _buyer(people[one.actor], shows_contact=sees_buyer(principal, one.accepted_at, status_of(one)))
-        for one in reservations
-        if one.actor in people
+        name: _buyer(people[account], shows_contact=shows_contact)
+        for name, (account, shows_contact) in shown.items()
+        if account in people
     }
 
 

@@ -9,8 +9,8 @@ from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
 from tis.marketplace.kit.fields import MAX_STOCK, Reason
 from tis.marketplace.kit.unknown_fields import StrictBody
 
-MovementKind = Literal["initial", "set", "sold", "import", "correction", "carried"]
-ReservationStatus = Literal["held", "committed", "released", "refused", "expired"]
+MovementKind = Literal["initial", "set", "sold", "returned", "import", "correction", "carried"]
+ReservationStatus = Literal["held", "committed", "released", "refused", "expired", "ordered"]
 SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
 
 

@@ -5,7 +5,7 @@ two transactions deadlock.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import cast
 from uuid import uuid4
@@ -28,10 +28,11 @@ from tis.marketplace.stock.caps import MAX_HOLD, require_within_caps
 from tis.marketplace.stock.counters import (
     available_of,
     execute_update,
+    give_back_units,
     release_units,
     require_on_sale,
-    reserve_units,
     sell_units,
+    take_units,
 )
 from tis.marketplace.stock.schemas import MovementKind, ReservationStatus, ReservationView
 from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier
@@ -76,35 +77,65 @@ def reserve(
     seconds: float,
     rules: ServiceRules = _DEFAULT_RULES,
 ) -> ReservationView:
+    [held] = hold_units(session, principal, search, {product_id: quantity}, seconds, rules)
+    tell(session, "hold.made", [held])
+    return reservation_view(held, available_of(session, product_id))
+
+
+def hold_units(
+    session: Session,
+    principal: Principal,
+    search: ProductSearch,
+    quantities: Mapping[int, int],
+    seconds: float,
+    rules: ServiceRules,
+    status: ReservationStatus = "held",
+    *,
+    waits: bool = True,
+) -> list[Reservation]:
+    """Units by product: of all or of none. In the order of the products; nobody is told.
+
+    A caller that has locked reservations already does not wait for a sweep.
+    """
     require_somebody(principal)
-    left = require_on_sale(session, product_id)
-    require_within_caps(session, principal, rules, product_id, quantity)
-    of_product = Reservation.product_id == product_id
-    if left < quantity:
-        # Reservations that are due may hold the missing units. This waits for a sweep that is running.
-        expire_due(session, search, of_product)
-    available = reserve_units(session, search, product_id, quantity)
-    if available is None and left >= quantity:
-        # Another transaction took the units. PostgreSQL has locked the product by now, so skip locked reservations:
-        # waiting for them could deadlock.
-        expire_due(session, search, of_product, skip_locked=True)
-        available = reserve_units(session, search, product_id, quantity)
-    if available is None:
-        raise Conflict(f"Only {require_on_sale(session, product_id)} left", code="insufficient_stock")
+    left = {product_id: require_on_sale(session, product_id) for product_id in sorted(quantities)}
+    require_within_caps(session, principal, rules, quantities)
+    short = [product_id for product_id, quantity in quantities.items() if left[product_id] < quantity]
+    # Reservations that are due may hold the missing units. This waits for a sweep that is running.
+    is_short = Reservation.product_id.in_(short)
+    returned = _end_due(session, is_short, skip_locked=not waits) if short else Counter[int]()
+    changed = []
+    for product_id, quantity in sorted(quantities.items()):
+        changed += give_back_units(session, {product_id: returned[product_id]}) if product_id in returned else []
+        available = take_units(session, product_id, quantity)
+        if available is None and left[product_id] >= quantity:
+            # Another transaction took the units. PostgreSQL has locked the product by now, so skip locked
+            # reservations: waiting for them could deadlock.
+            due = _end_due(session, Reservation.product_id == product_id, skip_locked=True)
+            changed += give_back_units(session, due)
+            available = take_units(session, product_id, quantity)
+        if available is None:
+            named = f" of product {product_id}" if len(quantities) > 1 else ""
+            raise Conflict(f"Only {require_on_sale(session, product_id)} left{named}", code="insufficient_stock")
+        changed += [] if available else [product_id]
+    search.refresh(session, sorted(set(changed)))
     moment = now()
-    reservation = Reservation(
-        id=str(uuid4()),
-        product_id=product_id,
-        actor=principal.account,
-        quantity=quantity,
-        status="held",
-        created_at=moment,
-        expires_at=moment + min(timedelta(seconds=seconds), MAX_HOLD),
-    )
-    session.add(reservation)
+    held = [
+        Reservation(
+            id=str(uuid4()),
+            product_id=product_id,
+            actor=principal.account,
+            quantity=quantity,
+            status=status,
+            created_at=moment,
+            expires_at=moment + min(timedelta(seconds=seconds), MAX_HOLD),
+            ended_at=None if status == "held" else moment,
+        )
+        for product_id, quantity in sorted(quantities.items())
+    ]
+    session.add_all(held)
     session.flush()
-    tell(session, "hold.made", [reservation])
-    return reservation_view(reservation, available)
+    return held
 
 
 def commit(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ReservationView:
@@ -226,24 +257,31 @@ def expire_due(
     session: Session, search: ProductSearch, wanted: ColumnElement[bool], *, skip_locked: bool = False
 ) -> int:
     """Returns how many it ended. A concurrent call ends other reservations, or none."""
-    due = session.execute(
-        select(*_HELD)
-        .where(_is_due(), wanted)
-        .order_by(Reservation.expires_at, Reservation.id)
-        .limit(MAX_EXPIRED_AT_ONCE)
-        # A caller that has locked a product already must skip reservations that another transaction is ending.
-        .with_for_update(skip_locked=skip_locked)
-    ).all()
-    _end_locked(session, search, due, "expired")
+    due = _lock_due(session, wanted, skip_locked=skip_locked)
+    release_units(session, search, _end_locked(session, due, "expired"))
     return len(due)
 
 
+def _end_due(session: Session, wanted: ColumnElement[bool], *, skip_locked: bool = False) -> Counter[int]:
+    """Returns the units by product, which the caller gives back."""
+    return _end_locked(session, _lock_due(session, wanted, skip_locked=skip_locked), "expired")
+
+
+def _lock_due(session: Session, wanted: ColumnElement[bool], *, skip_locked: bool) -> Sequence[_HeldRow]:
+    """A caller that has locked a product already must skip reservations that another transaction is ending."""
+    due = select(*_HELD).where(_is_due(), wanted).order_by(Reservation.expires_at, Reservation.id)
+    return session.execute(due.limit(MAX_EXPIRED_AT_ONCE).with_for_update(skip_locked=skip_locked)).all()
+
+
 def release_all(
-    session: Session, search: ProductSearch, accounts: Collection[str], before_products: Callable[[], None]
+    session: Session,
+    search: ProductSearch,
+    accounts: Collection[str],
+    before_products: Callable[[], Mapping[int, int]],
 ) -> None:
     """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`.
 
-    `before_products` locks what comes between reservations and products.
+    `before_products` locks what comes between reservations and products, and returns more units to release.
     """
     held = session.execute(
         select(*_HELD)
@@ -251,16 +289,31 @@ def release_all(
         .order_by(Reservation.expires_at, Reservation.id)
         .with_for_update()
     ).all()
-    _end_locked(session, search, held, "released", before_products)
+    returned = _end_locked(session, held, "released")
+    returned.update(before_products())
+    release_units(session, search, returned)
 
 
-def _end_locked(
-    session: Session,
-    search: ProductSearch,
-    rows: Sequence[_HeldRow],
-    status: ReservationStatus,
-    before_products: Callable[[], None] = lambda: None,
-) -> None:
+def take_for_order(session: Session, principal: Principal, reservation_ids: Collection[str]) -> Sequence[Reservation]:
+    """Ends held reservations of the caller as `ordered`: from now on, their units are those of an order."""
+    rows = (
+        select(Reservation).where(Reservation.id.in_(reservation_ids)).order_by(Reservation.product_id, Reservation.id)
+    )
+    held = session.scalars(rows.with_for_update().execution_options(populate_existing=True)).all()
+    is_own = [one.actor == principal.account for one in held]
+    if len(held) < len(set(reservation_ids)) or not all(is_own):
+        raise NotFound("Reservation not found")
+    for one in held:
+        if (status := status_of(one)) != "held":
+            raise Conflict(f"Reservation {one.id} is {status}: it cannot be ordered.", code=f"reservation_{status}")
+        one.status, one.ended_at = "ordered", now()
+    session.flush()
+    tell(session, "hold.ordered", held)
+    return held
+
+
+def _end_locked(session: Session, rows: Sequence[_HeldRow], status: ReservationStatus) -> Counter[int]:
+    """Returns the units by product."""
     for first in range(0, len(rows), MAX_EXPIRED_AT_ONCE):  # databases limit the parameters of a statement
         ids = [row.id for row in rows[first : first + MAX_EXPIRED_AT_ONCE]]
         execute_update(
@@ -269,9 +322,8 @@ def _end_locked(
     returned: Counter[int] = Counter()
     for row in rows:
         returned[row.product_id] += row.quantity
-    before_products()
-    release_units(session, search, returned)
     tell(session, _NEWS[status], rows)
+    return returned
 
 
 def tell(session: Session, news: str, held: Iterable[Reservation | _HeldRow]) -> None:

@@ -3,7 +3,7 @@
 Reviews, reservations and ledger lines stay, without a name: others rely on them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -16,6 +16,7 @@ from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.notice_outbox import forget_notices
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.orders.ending import end_orders_of, has_waiting_orders
 from tis.marketplace.pictures.service import erase_pictures
 from tis.marketplace.reviews.answers import erase_answers
 from tis.marketplace.search.product_search import ProductSearch
@@ -64,6 +65,10 @@ def close_or_delete_supplier(
         delete_account_data(session, search, [supplier_account(supplier_id)])
         erase_supplier(session, principal, search, supplier)
     else:
+        if has_waiting_orders(session, supplier_id):
+            raise Conflict(
+                "Buyers wait for this shop: refuse, cancel or finish their orders first.", code="open_orders"
+            )
         close_supplier(session, principal, search, supplier)
     return supplier
 
@@ -94,12 +99,18 @@ def has_login(session: Session, supplier: Supplier) -> bool:
 
 
 def delete_account_data(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
-    """What belongs to the accounts of users or suppliers alone: held stock, sessions, links, saved responses.
+    """What belongs to the accounts of users or suppliers alone: held stock, open orders, sessions, links, responses.
 
     Of suppliers also what they answered to reviews: their own words.
     """
     supplier_ids = [number for kind, number in map(split_account, accounts) if kind == "supplier"]
-    release_all(session, search, accounts, lambda: erase_answers(session, supplier_ids))
+
+    def end_orders_and_answers() -> Mapping[int, int]:
+        units = end_orders_of(session, accounts)
+        erase_answers(session, supplier_ids)
+        return units
+
+    release_all(session, search, accounts, end_orders_and_answers)
     forget_notices(session, accounts)
     for account in (RefreshToken.account, IdempotentRequest.actor, ShopToken.created_by):
         session.execute(delete(account.class_).where(account.in_(accounts)))

@@ -35,15 +35,20 @@ class Order(Table):
     tax_included: Mapped[int] = mapped_column(BigId, default=0)
     tax_number: Mapped[str | None] = mapped_column(String(32))  # NPWP of the shop, if it names one
     refund_due: Mapped[int] = mapped_column(BigId, default=0)  # what the shop owes the buyer of what was paid
+    return_days: Mapped[int] = mapped_column(default=0)  # frozen, too, as is all that the buyer agreed to
+    return_asked_at: Mapped[datetime | None]
+    return_reason: Mapped[str | None] = mapped_column(String(200))  # of the buyer, who asks
+    return_refused_at: Mapped[datetime | None]
+    return_refusal: Mapped[str | None] = mapped_column(String(200))  # what the shop says to that
     tracking: Mapped[str | None] = mapped_column(String(100))
     carrier: Mapped[str | None] = mapped_column(String(100))
     version: Mapped[int] = mapped_column(default=1)  # every move raises it
     due_at: Mapped[datetime | None]  # when the clock moves it on
     created_at: Mapped[datetime] = mapped_column(default=now)
-    placed_at: Mapped[datetime | None]
+    placed_at: Mapped[datetime | None]  # until then, the shop knows nothing of it
     accepted_at: Mapped[datetime | None]
     paid_at: Mapped[datetime | None]
-    ended_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]  # received, too, though it may still be returned
 
     __table_args__ = (
         CheckConstraint(f"state IN ({_STATES})", name="state"),
@@ -53,10 +58,11 @@ class Order(Table):
         CheckConstraint(f"delivery_fee BETWEEN 0 AND {MAX_RUPIAH}", name="delivery_fee"),
         CheckConstraint("total = items_total + delivery_fee", name="total"),
         CheckConstraint("refund_due BETWEEN 0 AND total", name="refund_due"),
+        CheckConstraint("tax_included BETWEEN 0 AND total", name="tax_included"),
         Index("ix_orders_buyer_created_at_id", "buyer", "created_at", "id"),
         Index("ix_orders_buyer_state_created_at_id", "buyer", "state", "created_at", "id"),
-        Index("ix_orders_supplier_id_created_at_id", "supplier_id", "created_at", "id"),
-        Index("ix_orders_supplier_id_state_created_at_id", "supplier_id", "state", "created_at", "id"),
+        Index("ix_orders_supplier_id_placed_at_id", "supplier_id", "placed_at", "id"),
+        Index("ix_orders_supplier_id_state_placed_at_id", "supplier_id", "state", "placed_at", "id"),
         Index("ix_orders_due_at", "due_at", **where_rows("due_at IS NOT NULL")),
         Index("ix_orders_ended_at", "ended_at"),
     )
@@ -69,7 +75,8 @@ class OrderLine(Table):
 
     order_id: Mapped[str] = key_of("orders")
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="RESTRICT"), index=True)
+    # No foreign key, for which MariaDB would lock the product out of order; products are never deleted for good.
+    product_id: Mapped[int] = mapped_column(BigId, index=True)
     reservation_id: Mapped[str | None] = mapped_column(String(36), unique=True)  # what it was made of
     name: Mapped[str] = mapped_column(String(255))
     sku: Mapped[str | None] = mapped_column(String(100))

@@ -28,7 +28,7 @@ class StockMovement(Table):
     # The ledger of a supplier is read by this; a product never changes its supplier.
     supplier_id: Mapped[int] = mapped_column(BigId, default=_supplier_of_product)
     delta: Mapped[int]
-    # initial, set, sold, import, correction; carried: the sum of deleted ones
+    # initial, set, sold, returned, import, correction; carried: the sum of deleted ones
     kind: Mapped[str] = mapped_column(String(16))
     on_hand: Mapped[int | None]  # of the product after it; NULL in rows from before there was this column
     reason: Mapped[str | None] = mapped_column(String(200))  # of a correction
@@ -55,7 +55,7 @@ class Reservation(Table):
     unit_price: Mapped[int] = mapped_column(BigId)
     actor: Mapped[str | None] = mapped_column(String(32))
     quantity: Mapped[int]
-    status: Mapped[str] = mapped_column(String(16), default="held")
+    status: Mapped[str] = mapped_column(String(16), default="held")  # ordered: its units are those of an order
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(default=now)
     accepted_at: Mapped[datetime | None]  # by the shop, which learns then how to reach the buyer
@@ -64,7 +64,7 @@ class Reservation(Table):
 
     __table_args__ = (
         CheckConstraint("quantity > 0", name="quantity"),
-        CheckConstraint("status IN ('held', 'committed', 'released', 'refused', 'expired')", name="status"),
+        CheckConstraint("status IN ('held', 'committed', 'released', 'refused', 'expired', 'ordered')", name="status"),
         Index("ix_stock_reservations_status_expires_at", "status", "expires_at"),
         Index("ix_stock_reservations_supplier_id_created_at", "supplier_id", "created_at", "id"),
         Index("ix_stock_reservations_supplier_id_status", "supplier_id", "status", "created_at", "id"),

@@ -1,4 +1,4 @@
-"""How a shop may be paid."""
+"""How a shop takes money."""
 
 from typing import Literal
 

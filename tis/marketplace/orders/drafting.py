@@ -1,0 +1,191 @@
+"""New orders: of holds of one shop, of goods, or of both; a draft, or placed at once."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import uuid4
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from tis.errors import Conflict, Forbidden, NotFound, Unprocessable
+from tis.marketplace.auth.accounts import lock_account
+from tis.marketplace.columns import now
+from tis.marketplace.context import ServiceRules
+from tis.marketplace.kit import audit
+from tis.marketplace.kit.geo import Point
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.versions import IfMatch
+from tis.marketplace.orders.money import add_up
+from tis.marketplace.orders.moving import FreedUnits, make_move, move_order, note_move
+from tis.marketplace.orders.order_numbers import new_order_number
+from tis.marketplace.orders.payment_methods import offered_methods
+from tis.marketplace.orders.reading import find_order
+from tis.marketplace.orders.rules import bands_of, delivery_price, rules_of
+from tis.marketplace.orders.schemas import OrderForm, PlacingForm
+from tis.marketplace.orders.states import find_move
+from tis.marketplace.policy import require_somebody
+from tis.marketplace.products.service import lock_supplier_shared
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.stock.caps import MAX_HOLD
+from tis.marketplace.stock.service import hold_units, take_for_order
+from tis.marketplace.tables import Order, OrderAddress, OrderLine, Product, Reservation, Supplier
+
+_OPEN = ("draft", "placed", "accepted")
+_ANY_VERSION = IfMatch()
+
+
+def draft_order(
+    session: Session, principal: Principal, search: ProductSearch, form: OrderForm, rules: ServiceRules
+) -> Order:
+    """Its units are the order's from now on: its holds have ended."""
+    require_somebody(principal)
+    quantities = {item.product_id: item.quantity for item in form.items}
+    supplier = _lock_shop(session, form.reservations, list(quantities))
+    if supplier.id in principal.supplier_ids:
+        raise Forbidden("You cannot order from a supplier that you work for.")
+    _require_open_shop(session, supplier)
+    if principal.account is not None:
+        lock_account(session, principal.account)
+    _require_room(session, principal, rules)
+    held = list(take_for_order(session, principal, form.reservations)) if form.reservations else []
+    order = _new_order(session, principal, supplier)
+    order.due_at = min(
+        now() + timedelta(seconds=rules.reservation_seconds),
+        *(one.created_at + MAX_HOLD for one in held),
+        now() + MAX_HOLD,
+    )
+    if quantities:
+        held += hold_units(
+            session, principal, search, quantities, rules.reservation_seconds, rules, "ordered", waits=not held
+        )
+    lines = _lines_of(session, order, held)
+    terms = rules_of(session, supplier.id)
+    order.tax_rate, order.tax_number, order.return_days = terms.tax_rate, terms.tax_number, terms.return_days
+    add_up(order, lines)
+    session.add(order)
+    session.flush()
+    session.add_all(lines)
+    note_move(session, order, "buyer", principal.account, None, order.created_at)
+    audit.note(session, principal, "order.draft", "order", order.id)
+    session.flush()
+    if form.place:
+        _freeze(session, supplier, order, lines, form.place)
+        move = find_move("draft", "placed", "buyer", order.payment_method)
+        assert move is not None
+        make_move(session, search, order, lines, move, "buyer", principal.account, rules)
+        audit.note(session, principal, "order.placed", "order", order.id, state=["draft", "placed"])
+    return order
+
+
+def place_order(
+    session: Session,
+    principal: Principal,
+    search: ProductSearch,
+    order_id: str,
+    form: PlacingForm,
+    rules: ServiceRules,
+    if_match: IfMatch = _ANY_VERSION,
+) -> Order:
+    """What the buyer and the shop agree on is frozen here."""
+    found = find_order(session, principal, order_id)
+    supplier = lock_supplier_shared(session, found.supplier_id)
+    if supplier is None:
+        raise NotFound("Supplier not found")
+
+    def freeze(order: Order, lines: Sequence[OrderLine]) -> FreedUnits:
+        _require_open_shop(session, supplier)
+        _freeze(session, supplier, order, lines, form)
+        return {}
+
+    return move_order(session, search, principal, order_id, "placed", rules, if_match=if_match, change=freeze)
+
+
+def _freeze(session: Session, supplier: Supplier, order: Order, lines: Sequence[OrderLine], form: PlacingForm) -> None:
+    terms, address = rules_of(session, supplier.id), form.address
+    place = None
+    if address and address.latitude is not None and address.longitude is not None:
+        place = Point(address.latitude, address.longitude)
+    price = delivery_price(form.delivery, supplier, terms, bands_of(session, supplier.id), place)
+    if price.fee is None:
+        raise Unprocessable(price.reason or "This shop does not deliver so.")
+    if form.payment_method not in offered_methods(session, supplier.id):
+        raise Unprocessable(f"This shop does not take {form.payment_method}.")
+    if form.payment_method == "cash" and form.delivery == "expedition":
+        raise Unprocessable("An expedition takes no cash: pay before it is sent.")
+    order.shop_name, order.delivery, order.delivery_fee = supplier.business_name, form.delivery, price.fee
+    order.payment_method, order.note = form.payment_method, form.note
+    order.tax_rate, order.tax_number, order.return_days = terms.tax_rate, terms.tax_number, terms.return_days
+    add_up(order, lines)
+    if address:
+        session.add(OrderAddress(order_id=order.id, **address.model_dump()))
+
+
+def _lock_shop(session: Session, reservation_ids: Sequence[str], product_ids: Sequence[int]) -> Supplier:
+    """The one shop of all lines. Locks it before accounts and reservations; what it reads first never changes."""
+    of_holds = select(Reservation.supplier_id).where(Reservation.id.in_(reservation_ids))
+    of_goods = select(Product.supplier_id).where(Product.id.in_(product_ids))
+    shops = {*session.scalars(of_holds), *session.scalars(of_goods)}
+    if not shops:
+        raise NotFound("Reservation not found" if reservation_ids else "Product not found")
+    if len(shops) > 1:
+        raise Unprocessable("An order is of one shop: make one for each.")
+    supplier = lock_supplier_shared(session, shops.pop())
+    if supplier is None:
+        raise NotFound("Supplier not found")
+    return supplier
+
+
+def _require_open_shop(session: Session, supplier: Supplier) -> None:
+    if not supplier.is_active:
+        raise Conflict("This shop is closed.", code="shop_closed")
+    if not rules_of(session, supplier.id).takes_orders:
+        raise Conflict("This shop takes no orders.", code="takes_no_orders")
+
+
+def _require_room(session: Session, principal: Principal, rules: ServiceRules) -> None:
+    """After the account is locked: two orders at once would both find room for one."""
+    if principal.account is None:
+        return
+    due_at = func.coalesce(Order.due_at, now())
+    waiting = select(func.count()).where(Order.buyer == principal.account, Order.state.in_(_OPEN), due_at > now())
+    if (session.scalar(waiting) or 0) >= rules.max_open_orders_per_account:
+        raise Conflict(
+            f"{rules.max_open_orders_per_account} of your orders are open already: wait for one, or cancel one.",
+            code="too_many_orders",
+        )
+
+
+def _new_order(session: Session, principal: Principal, supplier: Supplier) -> Order:
+    return Order(
+        id=str(uuid4()),
+        number=new_order_number(session),
+        supplier_id=supplier.id,
+        buyer=principal.account,
+        state="draft",
+        shop_name=supplier.business_name,
+        delivery_fee=0,
+        version=1,
+        created_at=now(),
+    )
+
+
+def _lines_of(session: Session, order: Order, held: Sequence[Reservation]) -> list[OrderLine]:
+    """At the prices of the holds. One order of products for everybody."""
+    ids = {one.product_id for one in held}
+    goods = {
+        row.id: row for row in session.execute(select(Product.id, Product.name, Product.sku).where(Product.id.in_(ids)))
+    }
+    return [
+        OrderLine(
+            order_id=order.id,
+            position=position,
+            product_id=one.product_id,
+            reservation_id=one.id,
+            name=goods[one.product_id].name,
+            sku=goods[one.product_id].sku,
+            unit_price=one.unit_price,
+            ordered=one.quantity,
+            quantity=one.quantity,
+        )
+        for position, one in enumerate(sorted(held, key=lambda one: (one.product_id, one.id)), start=1)
+    ]
