@@ -62,6 +62,7 @@ LISTS = {
     "GET /api/products/{product_id}/pictures": [""],
     "GET /api/products/{product_id}/price-history": ["", "?before=9"],
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
+    "GET /api/orders/{order_id}/payment": [""],
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
     "GET /api/audit": [
         "",
@@ -101,11 +102,13 @@ SINGLE = {
     "GET /api/suppliers/{supplier_id}",
     "GET /api/reservations/{reservation_id}",
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}",
+    "GET /api/suppliers/{supplier_id}/payment-methods",
 }
 CALLERS = {
     "GET /api/chat/conversations/{session_id}": "user",
     "GET /api/users/me/export": "user",
     "GET /api/reservations": "user",
+    "GET /api/orders/{order_id}/payment": "user",
     "GET /api/users/me/invitations": "other user",
     "GET /api/suppliers/{supplier_id}/export": "supplier",
     "GET /api/suppliers/{supplier_id}/sessions": "owner",

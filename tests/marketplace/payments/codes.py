@@ -1,6 +1,16 @@
 """QRIS codes of shops that do not exist."""
 
+import io
+from typing import TypeAlias
+
+import numpy as np
+import segno
+from numpy.typing import NDArray
+from PIL import Image
+
 from tis.marketplace.payments.qris import crc16
+
+Picture: TypeAlias = NDArray[np.uint8]
 
 
 def qris_text(**changed: str) -> str:
@@ -28,3 +38,16 @@ def sealed(fields: str) -> str:
 
 def _template(fields: dict[str, str]) -> str:
     return "".join(f"{tag}{len(value):02d}{value}" for tag, value in fields.items())
+
+
+def drawn(text: str, scale: int = 6) -> Picture:
+    """The picture of a code."""
+    file = io.BytesIO()
+    segno.make_qr(text, error="m").save(file, kind="png", scale=scale, border=4)
+    return np.asarray(Image.open(file).convert("RGB"), np.uint8)
+
+
+def png(text: str) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(drawn(text)).save(file, "PNG")
+    return file.getvalue()

@@ -4,29 +4,18 @@ import httpx2
 import pytest
 from sqlalchemy import select
 
-from tests.marketplace.payments.codes import qris_text
+from tests.marketplace.payments.codes import png, qris_text
 from tests.marketplace.payments.fake_provider import CALLBACK_TOKEN, SECRET_KEY, SERVER_KEY
-from tests.marketplace.payments.test_qr_pictures import drawn
 from tests.marketplace.payments.till import KEYS, TRANSFER, Till
 from tests.marketplace.pictures.photos import photo
-from tis.marketplace.orders.payment_methods import offered_methods
 from tis.marketplace.kit.signing import Signer
+from tis.marketplace.orders.payment_methods import offered_methods
 from tis.marketplace.payment_providers.credentials import CredentialsLost, seal, unseal
 from tis.marketplace.payments.qris import read_qris
 from tis.marketplace.tables import AuditEntry, ShopPaymentMethods
 
 MIDTRANS = {"provider": "midtrans", "environment": "sandbox"}
 XENDIT = {"provider": "xendit", "environment": "production"}
-
-
-def png(text: str) -> bytes:
-    import io
-
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(drawn(text)).save(file, "PNG")
-    return file.getvalue()
 
 
 def upload(till: Till, picture: bytes) -> httpx2.Response:

@@ -1,31 +1,20 @@
 """QR codes as pictures: what is drawn is read back, also from a photo; a picture without one is refused."""
 
-import io
 import sys
 from typing import TypeAlias
 
 import cv2
 import numpy as np
 import pytest
-import segno
 from numpy.typing import NDArray
 
-from tests.marketplace.payments.codes import qris_text
+from tests.marketplace.payments.codes import drawn, qris_text
 from tis.errors import ServiceError, Unprocessable
 from tis.marketplace.payment_providers.qr_reader import QrReader
 from tis.marketplace.payments.qr_drawing import qr_svg
 from tis.marketplace.payments.qris import read_qris
 
 Pixels: TypeAlias = NDArray[np.uint8]
-
-
-def drawn(text: str, scale: int = 6) -> Pixels:
-    """The picture of a code."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    segno.make_qr(text, error="m").save(file, kind="png", scale=scale, border=4)
-    return np.asarray(Image.open(file).convert("RGB"), np.uint8)
 
 
 def photographed(code: Pixels) -> Pixels:
