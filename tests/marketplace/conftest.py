@@ -36,6 +36,7 @@ CORE_ON_MARIADB = {
         "test_migrations",
         "auth.test_registration_keys",
         "auth.test_sessions",
+        "payments.test_payments_by_provider",
         "pictures.test_picture_removal",
         "pictures.test_pictures",
         "products.test_idempotency",
