@@ -35,6 +35,7 @@ _TITLES = {
     "payments": "Marketplace: payments",
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
+    "orders": "Marketplace: orders",
     "categories": "Marketplace: categories and synonyms",
     "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",

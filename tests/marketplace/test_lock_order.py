@@ -17,9 +17,14 @@ from tests.marketplace.postgres import Postgres
 from tests.marketplace.shop import Shop
 from tis.database.database import Database
 from tis.marketplace.columns import now
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.orders.drafting import draft_order, place_order
+from tis.marketplace.orders.moving import move_order
+from tis.marketplace.orders.schemas import LineQuantity, OrderForm, PlacingForm, ReturnedLine
+from tis.marketplace.orders.shop_moves import accept_order, return_goods
 from tis.marketplace.products.service import change_product, create_product, delete_product, restore_product
 from tis.marketplace.reviews.service import add_review, change_review
 from tis.marketplace.sheets.importing import import_sheet
@@ -33,7 +38,7 @@ from tis.marketplace.users.service import delete_user
 
 pytestmark = pytest.mark.slow
 
-ORDER = ["suppliers", "users", "stock_reservations", "reviews", "products"]
+ORDER = ["suppliers", "users", "stock_reservations", "orders", "reviews", "products"]
 ORDER += [
     "product_search",
     "product_words",
@@ -113,6 +118,9 @@ class Deeds:
     def __init__(self, market: Market) -> None:
         self.shop, self.search = Shop(market), market.search
         self.first, self.second, self.third = (self.shop.product(on_hand=1, sku=sku) for sku in "ABD")
+        self.shop.takes_orders()
+        goods = [self.shop.product(on_hand=1) for _ in range(8)]
+        self.to_hold, self.to_order = self.shop.product(on_hand=1), [self.shop.product(on_hand=1) for _ in range(2)]
         self.owner = Principal(f"user:{(owner := self.shop.user())}", user_id=owner)
         with market.writing() as session:
             session.add(SupplierMember(supplier_id=self.shop.id, user_id=owner, role="owner"))
@@ -121,10 +129,51 @@ class Deeds:
             review, _ = add_review(session, self.search, self.reviewer, self.third, {"rating": 5})
             self.reviewed = review.id
             self.bought = stock.reserve(session, self.reviewer, self.search, self.third, 1, 600).id
+            self.reserved = stock.reserve(session, self.reviewer, self.search, self.to_hold, 1, 600).id
+            self.orders = {
+                state: self._order(session, goods[2 * at : 2 * at + 2], state)
+                for at, state in enumerate(("draft", "placed", "accepted", "shipped"))
+            }
+            for product in goods:
+                add_review(session, self.search, self.reviewer, product, {"rating": 4})
             self.held = [
                 stock.reserve(session, Principal(account, is_open=True), self.search, product, 1, 600).id
                 for account, product in ((self.owner.account, self.first), (f"supplier:{self.shop.id}", self.second))
             ]
+
+    def _order(self, session: Session, goods: list[int], state: str) -> str:
+        form = OrderForm.model_validate({"items": [{"product_id": product, "quantity": 1} for product in goods]})
+        order = draft_order(session, self.reviewer, self.search, form, ServiceRules())
+        order.state, order.placed_at = state, now()
+        return order.id
+
+    def order_goods_and_holds(self, session: Session) -> None:
+        items = [{"product_id": product, "quantity": 1} for product in self.to_order]
+        form = {"reservations": [self.reserved], "items": items, "place": {"delivery": "pickup"}}
+        draft_order(session, self.reviewer, self.search, OrderForm.model_validate(form), ServiceRules())
+
+    def place_an_order(self, session: Session) -> None:
+        place_order(session, self.reviewer, self.search, self.orders["draft"], PlacingForm(), ServiceRules())
+
+    def accept_a_part(self, session: Session) -> None:
+        given = [LineQuantity(position=1, quantity=0)]
+        accept_order(session, ADMIN, self.search, self.orders["placed"], given, ServiceRules(), IfMatch())
+
+    def cancel_an_order(self, session: Session) -> None:
+        move_order(session, self.search, self.reviewer, self.orders["placed"], "cancelled")
+
+    def sell_an_order_to_a_reviewer(self, session: Session) -> None:
+        move_order(session, self.search, ADMIN, self.orders["accepted"], "handed_over")
+
+    def receive_an_order(self, session: Session) -> None:
+        move_order(session, self.search, self.reviewer, self.orders["shipped"], "received")
+
+    def take_an_order_back(self, session: Session) -> None:
+        lines = [ReturnedLine(position=number, quantity=1) for number in (1, 2)]
+        return_goods(session, ADMIN, self.search, self.orders["shipped"], lines, "Rusak", ServiceRules(), IfMatch())
+
+    def delete_a_buyer(self, session: Session) -> None:
+        delete_user(session, self.reviewer, self.search)
 
     def sell(self, session: Session) -> None:
         stock.commit(session, ANYBODY, self.search, self.held[0])

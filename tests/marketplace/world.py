@@ -22,12 +22,15 @@ from tis.marketplace.tables import (
     ConversationMessage,
     DataRequest,
     Order,
+    OrderLine,
+    OrderMove,
     Product,
     ProductPicture,
     RefreshToken,
     Reservation,
     Review,
     SheetImport,
+    ShopOrderRules,
     ShopToken,
     Supplier,
     SupplierInvitation,
@@ -120,7 +123,21 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         created_by=f"supplier:{supplier_id}",
         expires_at=now() + timedelta(days=1),
     )
-    reservation_id, import_id = str(uuid4()), str(uuid4())
+    reservation_id, import_id, order_id = str(uuid4()), str(uuid4()), str(uuid4())
+    order = Order(
+        id=order_id,
+        number=order_id[:9],
+        supplier_id=supplier_id,
+        buyer=f"user:{user_id}",
+        state="placed",
+        shop_name="supplier",
+        items_total=1000,
+        total=1000,
+        version=2,
+        placed_at=now(),
+        due_at=now() + timedelta(days=1),
+    )
+    line = {"order_id": order_id, "position": 1, "product_id": other_id, "name": "Kipas dinding", "unit_price": 1000}
     asked = {"user_id": user_id, "reason": "A letter", "received_at": now(), "due_at": now() + timedelta(hours=72)}
     copy, erasure = DataRequest(kind="export", **asked), DataRequest(kind="erase", **asked)
     conversation = Conversation(user_id=user_id, session_id=f"chat_{uuid4().hex}", title="Kipas murah")
@@ -134,6 +151,9 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
             conversation,
             UserPreferences(user_id=user_id, brands=["maspion"]),
             Synonym(term=f"word{number}", means="kipas"),
+            ShopOrderRules(supplier_id=supplier_id, takes_orders=True),
+            order,
+            OrderMove(order_id=order_id, number=2, state="placed", mover="buyer", actor=f"user:{user_id}"),
             SheetImport(id=import_id, supplier_id=supplier_id, num_rows=1, status="done"),
             _paid_order(paid_order_id := str(uuid4()), supplier_id, user_id),
             Reservation(
@@ -141,6 +161,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
             ),
         ]
     )
+    session.add(OrderLine(**line, ordered=1, quantity=1, total=1000))
     session.flush()
     said = {"conversation_id": conversation.id, "turn_id": "turn_1", "content": "Kipas murah", "role": "user"}
     session.add(ConversationMessage(**said))
@@ -154,6 +175,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "erasure_id": str(erasure.id),
         "reservation_id": reservation_id,
         "import_id": import_id,
+        "order_id": order_id,
         "paid_order_id": paid_order_id,
         "provider": "midtrans",
         "chat_session_id": conversation.session_id,

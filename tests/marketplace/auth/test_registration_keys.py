@@ -115,6 +115,12 @@ WITHOUT_KEY = {
     "/api/reservations/{reservation_id}/release",
     "/api/reservations/{reservation_id}/accept",
     "/api/reservations/{reservation_id}/refuse",
+    *(
+        f"/api/orders/{{order_id}}/{move}"
+        for move in ("place", "accept", "refuse", "cancel", "paid", "hand-over", "ship", "receive", "return")
+    ),
+    "/api/orders/{order_id}/return-request",
+    "/api/orders/{order_id}/return-refusal",
     "/api/admin/search-preview",
     "/api/admin/data-requests/{request_id}/export",
     "/api/admin/data-requests/{request_id}/erase",

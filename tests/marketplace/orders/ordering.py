@@ -60,3 +60,12 @@ def made(answer: httpx2.Response) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
     return body
+
+
+def refusal(answer: httpx2.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["detail"]
+
+
+def too_late(state: str) -> tuple[int, str]:
+    """What a mover reads who finds the order in this state."""
+    return 409, f"This order is {state}: that move is not open."

@@ -15,6 +15,9 @@ from tis.marketplace.tables import (
     IdempotentRequest,
     OneTimeLink,
     Order,
+    OrderAddress,
+    OrderLine,
+    OrderMove,
     Payment,
     PaymentRefund,
     PriceChange,
@@ -95,7 +98,12 @@ def account_export(session: Session, account: str, incomplete: Sequence[str] = (
     """What an account did, and what is kept about it. `incomplete` names the lists that were cut, here or before."""
     kind, number = split_account(account)
     about = (AuditEntry.entity == kind) & (AuditEntry.entity_id == str(number))
+    bought = select(Order.id).where(Order.buyer == account)
     lists = {
+        "orders": rows_of(session, select(Order).where(Order.buyer == account)),
+        "order_lines": rows_of(session, select(OrderLine).where(OrderLine.order_id.in_(bought))),
+        "order_addresses": rows_of(session, select(OrderAddress).where(OrderAddress.order_id.in_(bought))),
+        "order_moves": rows_of(session, select(OrderMove).where(OrderMove.actor == account)),
         "reservations": rows_of(session, select(Reservation).where(Reservation.actor == account)),
         "stock_movements": rows_of(session, select(StockMovement).where(StockMovement.actor == account)),
         "price_changes": rows_of(session, select(PriceChange).where(PriceChange.actor == account)),

@@ -19,7 +19,7 @@ from tis.marketplace.stock.sales import describe_buyers
 from tis.marketplace.tables import Order, OrderAddress, OrderLine, OrderMove
 
 _REFUND_DAYS = 7  # in which a shop that owes money sees how to reach the buyer, if returns would end sooner
-_OF_ORDER = (set(OrderView.model_fields) & set(Order.__table__.columns.keys())) - {"state"}
+_OF_ORDER = (set(OrderView.model_fields) & set(Order.__table__.columns.keys())) - {"state", "buyer"}
 _OF_CLOCK = tuple(CLOCK_TARGET)
 
 

@@ -1,0 +1,143 @@
+"""What is due has moved: drafts, orders that nobody answers or pays, and goods that nobody complains about."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy import update
+
+from tests.marketplace.orders.ordering import Ordering, made, refusal, too_late
+from tests.marketplace.shop import Shop
+from tests.marketplace.stock.test_reservations import reserve
+from tis.marketplace.columns import now
+from tis.marketplace.market import Market
+from tis.marketplace.orders.clock import OrderClock
+from tis.marketplace.tables import Order, Reservation
+
+
+@pytest.fixture
+def ordering(internet: httpx2.Client, strict_shop: Shop) -> Ordering:
+    return Ordering(internet, strict_shop, accept_hours=2, pay_hours=3)
+
+
+def let_time_pass(ordering: Ordering, order: dict[str, Any], **by: float) -> None:
+    with ordering.shop.market.writing() as session:
+        session.execute(update(Order).where(Order.id == order["id"]).values(due_at=now() - timedelta(seconds=1)))
+
+
+def swept(market: Market) -> int:
+    return OrderClock(market.reading, market.writing, market.search, market.rules).move_some()
+
+
+def hours_left(order: dict[str, Any]) -> float:
+    from datetime import datetime
+
+    return round((datetime.fromisoformat(order["due_at"]) - now()).total_seconds() / 3600, 1)
+
+
+def test_each_state_has_its_time(ordering: Ordering) -> None:
+    product = ordering.shop.product(on_hand=9)
+    assert hours_left(ordering.draft({product: 1})) == 0.2  # RESERVATION_SECONDS
+    order = ordering.order({product: 1})
+    assert hours_left(order) == 2
+    assert hours_left(made(ordering.by_shop("accept", order))) == 3
+    assert hours_left(made(ordering.by_shop("hand-over", order))) == 7 * 24
+    assert made(ordering.by_buyer("receive", order))["due_at"] is None
+
+
+def test_a_draft_lasts_no_longer_than_its_oldest_hold_could(ordering: Ordering) -> None:
+    product = ordering.shop.product(on_hand=9)
+    held = reserve(ordering.client, product, 1, headers=ordering.buyer).json()
+    with ordering.shop.market.writing() as session:
+        long_ago = now() - timedelta(minutes=55)
+        session.execute(update(Reservation).where(Reservation.id == held["id"]).values(created_at=long_ago))
+    assert hours_left(made(ordering.send(reservations=[held["id"]]))) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("deeds", "state"),
+    [([], "expired"), (["accept"], "expired"), (["accept", "hand-over"], "received")],
+)
+def test_the_clock_moves_what_is_due(ordering: Ordering, required_market: Market, deeds: list[str], state: str) -> None:
+    product = ordering.shop.product(on_hand=4)
+    order = ordering.order({product: 3})
+    for deed in deeds:
+        made(ordering.by_shop(deed, order))
+    let_time_pass(ordering, order)
+    seen = ordering.read(order).json()
+    assert (seen["state"], seen["may_become"]) == (state, [])
+    for path in ("/api/orders", f"/api/suppliers/{ordering.shop.id}/orders"):
+        headers = ordering.buyer if path == "/api/orders" else ordering.seller
+        found = {
+            one: [row["id"] for row in ordering.client.get(f"{path}?state={one}", headers=headers).json()]
+            for one in ("placed", "accepted", "handed_over", "received", "expired")
+        }
+        assert {one for one, ids in found.items() if ids} == {state} and found[state] == [order["id"]]
+    while swept(required_market):
+        pass
+    assert swept(required_market) == 0
+    written = ordering.read(order).json()
+    assert (written["state"], written["moves"][-1]["mover"], written["due_at"]) == (state, "clock", None)
+    left = (4, 0) if state == "expired" else (1, 0)
+    assert ordering.shop.stock_columns(product) == ordering.shop.stock_ledger(product) == left
+
+
+def test_who_comes_too_late_learns_so_before_the_sweeper_came(ordering: Ordering) -> None:
+    product = ordering.shop.product(on_hand=1)
+    draft = ordering.draft({product: 1})
+    let_time_pass(ordering, draft)
+    late = ordering.by_buyer("place", draft, delivery="pickup")
+    assert refusal(late) == too_late("expired")
+    order = ordering.order({ordering.shop.product(): 1})
+    let_time_pass(ordering, order)
+    assert refusal(ordering.by_shop("accept", order)) == too_late("expired")
+
+
+def test_drafts_count_in_what_an_account_may_hold(ordering: Ordering) -> None:
+    product = ordering.shop.product(on_hand=1000)
+    too_many = ordering.send(items=[{"product_id": product, "quantity": 101}])
+    assert "at most 100 units" in refusal(too_many)[1]
+    order = ordering.order({product: 60})
+    assert "you hold 60" in refusal(ordering.send(items=[{"product_id": product, "quantity": 60}]))[1]
+    assert "you hold 60" in refusal(reserve(ordering.client, product, 60, headers=ordering.buyer))[1]
+    made(ordering.by_shop("accept", order))
+    made(ordering.send(items=[{"product_id": product, "quantity": 60}]))
+    goods = [ordering.shop.product() for _ in range(20)]
+    many = ordering.send(items=[{"product_id": one, "quantity": 1} for one in goods])
+    assert "at most 20 reservations" in refusal(many)[1]
+
+
+def test_who_drops_drafts_again_and_again_waits(ordering: Ordering) -> None:
+    product = ordering.shop.product(on_hand=9)
+    for _ in range(3):
+        draft = ordering.draft({product: 1})
+        reservation = draft["lines"][0]["reservation_id"]
+        with ordering.shop.market.writing() as session:
+            long_ago = now() - timedelta(minutes=50)
+            session.execute(update(Reservation).where(Reservation.id == reservation).values(created_at=long_ago))
+        made(ordering.by_buyer("cancel", draft))
+    assert ordering.send(items=[{"product_id": product, "quantity": 1}]).status_code == 429
+
+
+def test_an_account_has_so_many_open_orders(ordering: Ordering) -> None:
+    product = ordering.shop.product(on_hand=99)
+    with ordering.shop.market.writing() as session:
+        [account] = {f"user:{ordering.shop.user()}"}
+        session.add_all(
+            Order(
+                id=f"{number}-{ordering.shop.id}",
+                number=f"{number}-{ordering.shop.id}",
+                supplier_id=ordering.shop.id,
+                buyer=account,
+                state="accepted",
+                shop_name="x",
+                items_total=0,
+                total=0,
+                due_at=now() + timedelta(hours=1),
+            )
+            for number in range(20)
+        )
+    ordering.buyer = ordering.shop.auth_headers(account)
+    refused = ordering.send(items=[{"product_id": product, "quantity": 1}])
+    assert refusal(refused) == (409, "20 of your orders are open already: wait for one, or cancel one.")
