@@ -25,11 +25,6 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.parametrize("name", ["midtrans", "xendit"]),
 ]
-    pytest.mark.slow,
-    pytest.mark.anyio,
-    pytest.mark.long,
-    pytest.mark.parametrize("name", ["midtrans", "xendit"]),
-]
 
 
 @dataclass(frozen=True)

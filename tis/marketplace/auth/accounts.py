@@ -107,7 +107,7 @@ def account_export(session: Session, account: str, incomplete: Sequence[str] = (
         "reservations": rows_of(session, select(Reservation).where(Reservation.actor == account)),
         "stock_movements": rows_of(session, select(StockMovement).where(StockMovement.actor == account)),
         "price_changes": rows_of(session, select(PriceChange).where(PriceChange.actor == account)),
-        "payments": rows_of(session, select(Payment).join(Order).where(Order.buyer == account)),
+        "payments": rows_of(session, select(Payment).where(Payment.order_id.in_(bought))),
         "refunds": rows_of(session, select(PaymentRefund).where(PaymentRefund.created_by == account)),
         "sessions": rows_of(session, select(RefreshToken).where(RefreshToken.account == account)),
         "one_time_links": rows_of(session, select(OneTimeLink).where(OneTimeLink.account == account)),
