@@ -12,7 +12,7 @@ from tis.marketplace.kit.signing import Signer
 from tis.marketplace.orders.payment_methods import offered_methods
 from tis.marketplace.payment_providers.credentials import CredentialsLost, seal, unseal
 from tis.marketplace.payments.qris import read_qris
-from tis.marketplace.tables import AuditEntry, ShopPaymentMethods
+from tis.marketplace.tables import AuditEntry, ShopPaymentMethods, Supplier
 
 MIDTRANS = {"provider": "midtrans", "environment": "sandbox"}
 XENDIT = {"provider": "xendit", "environment": "production"}
@@ -165,6 +165,16 @@ def test_a_buyer_sees_the_account_from_acceptance_until_it_is_paid(till: Till) -
     till.set_order(order, state="cancelled")
     assert till.buyer.get(f"/api/orders/{order}/payment").json()["transfer"] is None
     assert till.buyer.post(f"/api/orders/{order}/payment").status_code == 409
+
+
+def test_nobody_is_told_to_pay_a_shop_that_is_suspended(till: Till) -> None:
+    till.change(transfer=TRANSFER)
+    order = till.order("transfer")
+    with till.server.market.writing() as session:
+        session.get_one(Supplier, till.shop_id).status = "suspended"
+    assert till.buyer.get(f"/api/orders/{order}/payment").json()["transfer"] is None
+    answer = till.buyer.post(f"/api/orders/{order}/payment")
+    assert answer.status_code == 409 and "suspended" in answer.text
 
 
 def test_a_buyer_gets_the_shops_code_with_the_amount_in_it(till: Till) -> None:

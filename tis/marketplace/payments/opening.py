@@ -14,7 +14,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.orders.reading import find_order, roles_in
 from tis.marketplace.payment_providers.payment_desk import StoredKeys, stored_keys
 from tis.marketplace.payment_providers.provider import NewPayment, ProviderRefused, ProviderSilent
-from tis.marketplace.payments.paid_orders import locked_order
+from tis.marketplace.payments.paid_orders import is_suspended, locked_order
 from tis.marketplace.payments.truth import apply_created, apply_refused, end_wait, next_check
 from tis.marketplace.tables import Order, Payment, ShopPaymentMethods
 
@@ -64,6 +64,8 @@ def _begun(session: Session, principal: Principal, context: RequestContext, orde
     order = locked_order(session, order_id)
     assert order is not None
     _require_payable(order)
+    if is_suspended(session, order.supplier_id):
+        raise Conflict("This shop is suspended: nothing is to be paid to it.", code="not_payable")
     if order.payment_method != "provider":
         return None
     keys = stored_keys(session.get(ShopPaymentMethods, order.supplier_id))

@@ -8,7 +8,7 @@ from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.orders.moving import mark_paid
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Order
+from tis.marketplace.tables import Order, Supplier
 
 
 def locked_order(session: Session, order_id: str) -> Order | None:
@@ -17,11 +17,16 @@ def locked_order(session: Session, order_id: str) -> Order | None:
     return session.scalar(locked.execution_options(populate_existing=True))
 
 
+def is_suspended(session: Session, supplier_id: int) -> bool:
+    """Nobody shall pay a shop that an admin has stopped, and see its account."""
+    return session.scalar(select(Supplier.status).where(Supplier.id == supplier_id)) == "suspended"
+
+
 def take_money(session: Session, search: ProductSearch, order: Order, amount: int, rules: ServiceRules) -> None:
     """Of an order that is locked: it is paid, or it cannot be any more and the money goes back."""
-    if order.state == "accepted" and amount == order.total:
-        if mark_paid(session, search, order.id, rules) == "paid":
-            return
+    may_pay = order.state == "accepted" and amount == order.total
+    if may_pay and mark_paid(session, search, order.id, rules) == "paid":
+        return
     order.refund_due = min(order.total, order.refund_due + amount)
     tell(session, "payment.late", order)
 

@@ -10,6 +10,7 @@ from tis.marketplace.orders.payment_methods import PaymentMethod
 from tis.marketplace.orders.reading import find_order, roles_in, state_of
 from tis.marketplace.payments.methods import transfer_account
 from tis.marketplace.payments.opening import current_payment
+from tis.marketplace.payments.paid_orders import is_suspended
 from tis.marketplace.payments.qr_drawing import qr_svg
 from tis.marketplace.payments.qris import read_static_qris
 from tis.marketplace.payments.schemas import PaymentPage, PaymentView, QrisPayment, RefundView, Standing
@@ -34,7 +35,8 @@ def shown_payment(session: Session, principal: Principal, order_id: str) -> Paym
         refund_due=order.refund_due,
         refunds=_refunds(session, order_id),
     )
-    if state_of(order) == "accepted":  # what buyers need to know, they learn from acceptance on
+    # What buyers need to know, they learn from acceptance on.
+    if state_of(order) == "accepted" and not is_suspended(session, order.supplier_id):
         _add_way(session, view, order, payment)
     return view
 
