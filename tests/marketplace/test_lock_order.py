@@ -118,9 +118,11 @@ class Deeds:
     def __init__(self, market: Market) -> None:
         self.shop, self.search = Shop(market), market.search
         self.first, self.second, self.third = (self.shop.product(on_hand=1, sku=sku) for sku in "ABD")
-        self.shop.takes_orders()
-        goods = [self.shop.product(on_hand=1) for _ in range(8)]
-        self.to_hold, self.to_order = self.shop.product(on_hand=1), [self.shop.product(on_hand=1) for _ in range(2)]
+        stall = Shop(market)
+        stall.takes_orders()
+        self.stall = Principal(f"supplier:{stall.id}", owned_ids=frozenset([stall.id]))
+        goods = [stall.product(on_hand=1) for _ in range(8)]
+        self.to_hold, *self.to_order = (stall.product(on_hand=1) for _ in range(3))
         self.owner = Principal(f"user:{(owner := self.shop.user())}", user_id=owner)
         with market.writing() as session:
             session.add(SupplierMember(supplier_id=self.shop.id, user_id=owner, role="owner"))
@@ -171,6 +173,9 @@ class Deeds:
     def take_an_order_back(self, session: Session) -> None:
         lines = [ReturnedLine(position=number, quantity=1) for number in (1, 2)]
         return_goods(session, ADMIN, self.search, self.orders["shipped"], lines, "Rusak", ServiceRules(), IfMatch())
+
+    def delete_a_shop_with_orders(self, session: Session) -> None:
+        close_or_delete_supplier(session, self.stall, self.search, min(self.stall.owned_ids))
 
     def delete_a_buyer(self, session: Session) -> None:
         delete_user(session, self.reviewer, self.search)

@@ -122,8 +122,8 @@ def test_who_drops_drafts_again_and_again_waits(ordering: Ordering) -> None:
 
 def test_an_account_has_so_many_open_orders(ordering: Ordering) -> None:
     product = ordering.shop.product(on_hand=99)
+    account = f"user:{ordering.shop.user()}"
     with ordering.shop.market.writing() as session:
-        [account] = {f"user:{ordering.shop.user()}"}
         session.add_all(
             Order(
                 id=f"{number}-{ordering.shop.id}",

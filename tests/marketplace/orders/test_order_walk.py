@@ -129,7 +129,7 @@ class OrderWalk(RuleBasedStateMachine):
                     "items": [{"product_id": one, "quantity": number} for one, number in wanted.items()]
                 }
                 if held:
-                    made = stock.hold_units(session, self.people[buyer], self.search, wanted, 600, RULES)
+                    made = stock.hold_units(session, self.people[buyer], self.search, wanted, 600)
                     form = {"reservations": [one.id for one in made]}
                 order = draft_order(session, self.people[buyer], self.search, OrderForm.model_validate(form), RULES)
                 name = order.id
@@ -357,17 +357,6 @@ ALLOWED = {(move.source, move.target) for move in MOVES}
 def test_the_tax_of_a_price_is_rounded_half_up(total: int, rate: int) -> None:
     tax = included_tax(total, rate)
     assert abs(tax * (10_000 + rate) - total * rate) * 2 <= 10_000 + rate and 0 <= tax <= total
-
-
-def test_no_move_leads_back() -> None:
-    followers = {state: {move.target for move in MOVES if move.source == state} for state in {m.source for m in MOVES}}
-
-    def reached(state: str, seen: frozenset[str] = frozenset()) -> set[str]:
-        assert state not in seen, "a circle"
-        after = followers.get(state, set())
-        return after.union(*(reached(one, seen | {state}) for one in after)) if after else set()
-
-    assert "draft" not in reached("draft")
 
 
 def test_random_walks_agree_with_a_model(shop: Shop) -> None:

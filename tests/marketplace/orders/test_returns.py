@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from sqlalchemy import update
 
-from tests.marketplace.orders.ordering import Ordering, made, refusal, too_late
+from tests.marketplace.orders.ordering import Ordering, made, refusal
 from tests.marketplace.shop import Shop
 from tis.marketplace.columns import now
 from tis.marketplace.tables import OrderMove
@@ -94,5 +94,6 @@ def test_there_is_a_time_for_it(ordering: Ordering) -> None:
 
 def test_what_was_not_sold_is_not_returned(ordering: Ordering) -> None:
     order = ordering.order({ordering.shop.product(): 1})
-    assert refusal(ordering.by_buyer("return-request", order, reason="x")) == too_late("placed")
+    asked = ordering.by_buyer("return-request", order, reason="x")
+    assert refusal(asked) == (409, "This order is placed: there is nothing to return.")
     assert ordering.by_shop("return", order, reason="x", lines=[{"position": 1, "quantity": 1}]).status_code == 409

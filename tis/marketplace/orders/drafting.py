@@ -26,7 +26,7 @@ from tis.marketplace.orders.states import find_move
 from tis.marketplace.policy import require_somebody
 from tis.marketplace.products.service import lock_supplier_shared
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.stock.caps import MAX_HOLD
+from tis.marketplace.stock.caps import MAX_HOLD, require_within_caps
 from tis.marketplace.stock.service import hold_units, take_for_order
 from tis.marketplace.tables import Order, OrderAddress, OrderLine, Product, Reservation, Supplier
 
@@ -47,6 +47,8 @@ def draft_order(
     if principal.account is not None:
         lock_account(session, principal.account)
     _require_room(session, principal, rules)
+    if quantities:
+        require_within_caps(session, principal, rules, quantities)
     held = list(take_for_order(session, principal, form.reservations)) if form.reservations else []
     order = _new_order(session, principal, supplier)
     order.due_at = min(
@@ -55,25 +57,22 @@ def draft_order(
         now() + MAX_HOLD,
     )
     if quantities:
-        held += hold_units(
-            session, principal, search, quantities, rules.reservation_seconds, rules, "ordered", waits=not held
-        )
+        held += hold_units(session, principal, search, quantities, rules.reservation_seconds, "ordered", waits=not held)
     lines = _lines_of(session, order, held)
     terms = rules_of(session, supplier.id)
     order.tax_rate, order.tax_number, order.return_days = terms.tax_rate, terms.tax_number, terms.return_days
     add_up(order, lines)
-    session.add(order)
+    with session.no_autoflush:  # one INSERT: an UPDATE would lock the order after its products
+        session.add_all([order, *lines])
+        note_move(session, order, "buyer", principal.account, None, order.created_at)
+        audit.note(session, principal, "order.draft", "order", order.id)
+        if form.place:
+            _freeze(session, supplier, order, lines, form.place)
+            move = find_move("draft", "placed", "buyer", order.payment_method)
+            assert move is not None
+            make_move(session, search, order, lines, move, "buyer", principal.account, rules)
+            audit.note(session, principal, "order.placed", "order", order.id, state=["draft", "placed"])
     session.flush()
-    session.add_all(lines)
-    note_move(session, order, "buyer", principal.account, None, order.created_at)
-    audit.note(session, principal, "order.draft", "order", order.id)
-    session.flush()
-    if form.place:
-        _freeze(session, supplier, order, lines, form.place)
-        move = find_move("draft", "placed", "buyer", order.payment_method)
-        assert move is not None
-        make_move(session, search, order, lines, move, "buyer", principal.account, rules)
-        audit.note(session, principal, "order.placed", "order", order.id, state=["draft", "placed"])
     return order
 
 

@@ -12,7 +12,7 @@ from tis.marketplace.columns import now
 from tis.marketplace.orders.moving import note_move
 from tis.marketplace.orders.reading import lines_of
 from tis.marketplace.orders.states import HOLDS_UNITS, Mover, OrderState, find_move
-from tis.marketplace.tables import CourierFee, Order, OrderAddress, ShopOrderRules
+from tis.marketplace.tables import CourierFee, Order, OrderAddress, OrderMove, ShopOrderRules
 
 _WAITING = sorted(HOLDS_UNITS - {"draft"})
 _BUYER_GONE, _SHOP_GONE = "The account of the buyer was deleted.", "The shop was deleted."
@@ -63,6 +63,8 @@ def _end(session: Session, order: Order, *, is_by_shop: bool) -> None:
 def _forget(session: Session, accounts: Collection[str], supplier_ids: Collection[int]) -> None:
     own = select(Order.id).where(Order.buyer.in_(accounts))
     session.execute(delete(OrderAddress).where(OrderAddress.order_id.in_(own)))
+    said = update(OrderMove).where(OrderMove.order_id.in_(own), OrderMove.actor.in_(accounts))
+    session.execute(said.values(reason=None))
     texts = {Order.note: None, Order.return_reason: None}
     session.execute(update(Order).where(Order.buyer.in_(accounts)).values(texts))
     for table in (CourierFee, ShopOrderRules):

@@ -39,8 +39,7 @@ def count_purchases(session: Session, search: ProductSearch, reviews: Sequence[R
     if reviews:
         locked = select(Product.id).where(Product.id.in_([review.product_id for review in reviews]))
         session.execute(locked.order_by(Product.id).with_for_update(key_share=True)).all()
-    for review in reviews:
-        count_verified(session, search, review)
+        count_verified(session, search, reviews)
 
 
 def put_back_lines(

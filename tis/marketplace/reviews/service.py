@@ -1,6 +1,7 @@
 """Reviews of products. A change of a review updates the rating columns of its product in the same transaction."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -125,8 +126,13 @@ def verify_review(session: Session, account: str | None, product_id: int) -> Rev
     return review if review.status == "published" else None
 
 
-def count_verified(session: Session, search: ProductSearch, review: Review) -> None:
-    _add_to_rating(session, search, review.product_id, verified_stars=review.rating, verified_reviews=1)
+def count_verified(session: Session, search: ProductSearch, reviews: Sequence[Review]) -> None:
+    """Of several products: the caller has locked them, and their search comes after all of them."""
+    for review in reviews:
+        _add_to_rating(session, review.product_id, _Added(verified_sum=review.rating, verified_count=1))
+    search.refresh(session, [review.product_id for review in reviews])
+    for review in reviews:
+        _count_stars(session, review.product_id, _Added(verified_sum=review.rating, verified_count=1))
 
 
 def set_status(
@@ -187,36 +193,32 @@ def _update_rating(
     session: Session, search: ProductSearch, review: Review, added_stars: int, added_reviews: int
 ) -> None:
     verified = (added_stars, added_reviews) if review.verified_purchase else (0, 0)
-    _add_to_rating(session, search, review.product_id, added_stars, added_reviews, *verified)
+    added = _Added(added_stars, added_reviews, *verified)
+    _add_to_rating(session, review.product_id, added)
+    search.refresh(session, [review.product_id])
+    _count_stars(session, review.product_id, added)
 
 
-def _add_to_rating(
-    session: Session,
-    search: ProductSearch,
-    product_id: int,
-    stars: int = 0,
-    reviews: int = 0,
-    verified_stars: int = 0,
-    verified_reviews: int = 0,
-) -> None:
+@dataclass(frozen=True)
+class _Added:
+    """To the columns of a product with these names."""
+
+    rating_sum: int = 0
+    rating_count: int = 0
+    verified_sum: int = 0
+    verified_count: int = 0
+
+
+def _add_to_rating(session: Session, product_id: int, added: _Added) -> None:
     """One UPDATE, because others may review the same product now. `rating_rank_of` in SQL."""
     session.flush()
-    counters = {
-        "rating_sum": Product.rating_sum + stars,
-        "rating_count": Product.rating_count + reviews,
-        "verified_sum": Product.verified_sum + verified_stars,
-        "verified_count": Product.verified_count + verified_reviews,
-    }
+    counters = {name: getattr(Product, name) + number for name, number in vars(added).items()}
     new_stars, new_weight = weighted_stars(SimpleNamespace(**counters))
     rank = (PRIOR_COUNT * func.coalesce(Product.granted_rating, UNRATED) + new_stars) / (PRIOR_COUNT + new_weight)
     statement = update(Product).where(Product.id == product_id)
     # `updated_at` keeps its value (`onupdate` would set it): the supplier changed nothing.
     statement = statement.values(**counters, rating_rank=rank, updated_at=Product.updated_at)
     session.execute(statement, execution_options={"synchronize_session": False})
-    search.refresh(session, [product_id])
-    names = ("rating_sum", "rating_count", "verified_sum", "verified_count")
-    added = (stars, reviews, verified_stars, verified_reviews)
-    _count_stars(session, product_id, SimpleNamespace(**dict(zip(names, added, strict=True))))
 
 
 def _count_stars(session: Session, product_id: int, counters: Any) -> None:

@@ -18,16 +18,19 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_new_suppliers
 from tis.marketplace.seed.drawings import draw_product
 from tis.marketplace.tables import (
+    CourierFee,
     PriceChange,
     Product,
     ProductPicture,
     Review,
+    ShopOrderRules,
     StockMovement,
     StoredPicture,
     Supplier,
     User,
 )
 
+_COURIER_FEES = ((5, 10_000), (15, 20_000), (40, 45_000))
 _HERE = Path(__file__).parent
 
 
@@ -91,6 +94,8 @@ def _add_supplier(session: Session, row: dict[str, Any]) -> list[Product]:
     )
     session.add(supplier)
     session.flush()
+    session.add(ShopOrderRules(supplier_id=supplier.id, takes_orders=True, expedition_fee=20_000, tax_rate=1100))
+    session.add_all(CourierFee(supplier_id=supplier.id, up_to_km=km, fee=fee) for km, fee in _COURIER_FEES)
     products = [_product(supplier.id, product_row) for product_row in product_rows]
     for product in products:
         session.add(product)

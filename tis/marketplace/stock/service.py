@@ -77,7 +77,9 @@ def reserve(
     seconds: float,
     rules: ServiceRules = _DEFAULT_RULES,
 ) -> ReservationView:
-    [held] = hold_units(session, principal, search, {product_id: quantity}, seconds, rules)
+    require_somebody(principal)
+    require_within_caps(session, principal, rules, {product_id: quantity})
+    [held] = hold_units(session, principal, search, {product_id: quantity}, seconds)
     tell(session, "hold.made", [held])
     return reservation_view(held, available_of(session, product_id))
 
@@ -88,18 +90,15 @@ def hold_units(
     search: ProductSearch,
     quantities: Mapping[int, int],
     seconds: float,
-    rules: ServiceRules,
     status: ReservationStatus = "held",
     *,
     waits: bool = True,
 ) -> list[Reservation]:
-    """Units by product: of all or of none. In the order of the products; nobody is told.
+    """Units by product: of all or of none. In the order of the products; nobody is told. See `require_within_caps`.
 
     A caller that has locked reservations already does not wait for a sweep.
     """
-    require_somebody(principal)
     left = {product_id: require_on_sale(session, product_id) for product_id in sorted(quantities)}
-    require_within_caps(session, principal, rules, quantities)
     short = [product_id for product_id, quantity in quantities.items() if left[product_id] < quantity]
     # Reservations that are due may hold the missing units. This waits for a sweep that is running.
     is_short = Reservation.product_id.in_(short)
@@ -160,7 +159,7 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
             )
         )
         if review:
-            count_verified(session, search, review)
+            count_verified(session, search, [review])
     return current_reservation(session, reservation)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Subquery, and_, case, func, or_, select, union_all
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import LocalDay, now
@@ -24,7 +24,7 @@ from tis.marketplace.suppliers.number_views import (
     ShopNumbers,
 )
 from tis.marketplace.suppliers.schemas import time_zone_of
-from tis.marketplace.tables import Product, Reservation, Review
+from tis.marketplace.tables import OrderLine, Product, Reservation, Review, StockMovement
 
 _MAX_GOODS = 5
 _FEW_UNITS = 3
@@ -83,13 +83,14 @@ def _by_day(session: Session, period: _Period) -> list[DayNumbers]:
 
 def _sales(session: Session, period: _Period) -> Iterator[Mapping[str, Any]]:
     """On the day of the sale."""
-    day = LocalDay(Reservation.ended_at, period.hours).label("day")
+    sold = _sold(period)
+    day = LocalDay(sold.c.at, period.hours).label("day")
     columns = (
         func.count().label("sales"),
-        func.sum(Reservation.quantity).label("sold_units"),
-        func.sum(_rupiah()).label("sold_rupiah"),
+        func.sum(sold.c.units).label("sold_units"),
+        func.sum(sold.c.rupiah).label("sold_rupiah"),
     )
-    rows = select(day, *columns).where(*_were_sold(period)).group_by(day)
+    rows = select(day, *columns).select_from(sold).group_by(day)
     yield from map(dict, session.execute(rows).mappings())
 
 
@@ -111,9 +112,10 @@ def _holds(session: Session, period: _Period) -> Iterator[Mapping[str, Any]]:
 
 
 def _best_goods(session: Session, period: _Period) -> list[BestProduct]:
-    units, rupiah = func.sum(Reservation.quantity).label("units"), func.sum(_rupiah()).label("rupiah")
-    sold = select(Reservation.product_id, units, rupiah).where(*_were_sold(period)).group_by(Reservation.product_id)
-    best = sold.order_by(units.desc(), rupiah.desc(), Reservation.product_id).limit(_MAX_GOODS).subquery()
+    sold = _sold(period)
+    units, rupiah = func.sum(sold.c.units).label("units"), func.sum(sold.c.rupiah).label("rupiah")
+    by_product = select(sold.c.product_id, units, rupiah).group_by(sold.c.product_id)
+    best = by_product.order_by(units.desc(), rupiah.desc(), sold.c.product_id).limit(_MAX_GOODS).subquery()
     rows = select(best.c.product_id, Product.name, best.c.units, best.c.rupiah)
     rows = rows.join(Product, Product.id == best.c.product_id)
     ordered = rows.order_by(best.c.units.desc(), best.c.rupiah.desc(), best.c.product_id)
@@ -122,8 +124,9 @@ def _best_goods(session: Session, period: _Period) -> list[BestProduct]:
 
 def _nearly_out(session: Session, period: _Period) -> list[NearlyOut]:
     """Of what was sold: goods of which few are left, or fewer than are sold in a week."""
-    units = func.sum(Reservation.quantity).label("units")
-    sold = select(Reservation.product_id, units).where(*_were_sold(period)).group_by(Reservation.product_id).subquery()
+    rows_sold = _sold(period)
+    units = func.sum(rows_sold.c.units).label("units")
+    sold = select(rows_sold.c.product_id, units).group_by(rows_sold.c.product_id).subquery()
     left = Product.on_hand - Product.reserved
     is_low = or_(left <= _FEW_UNITS, left * period.num_days <= sold.c.units * 7)
     columns = Product.id.label("product_id"), Product.name, left.label("available_quantity")
@@ -148,9 +151,29 @@ def _reviews(session: Session, period: _Period) -> ReviewNumbers:
     return ReviewNumbers(number=found.number, mean_rating=mean, unanswered=unanswered)
 
 
-def _were_sold(period: _Period) -> tuple[ColumnElement[bool], ...]:
-    own = Reservation.supplier_id == period.supplier_id
-    return own, Reservation.status == "committed", period.covers(Reservation.ended_at)
+def _sold(period: _Period) -> Subquery:
+    """Holds that were sold, and lines of orders, when they were handed over or sent."""
+    holds = select(
+        Reservation.product_id,
+        Reservation.quantity.label("units"),
+        _rupiah().label("rupiah"),
+        Reservation.ended_at.label("at"),
+    ).where(
+        Reservation.supplier_id == period.supplier_id,
+        Reservation.status == "committed",
+        period.covers(Reservation.ended_at),
+    )
+    units = -StockMovement.delta
+    lines = (
+        select(StockMovement.product_id, units, units * OrderLine.unit_price, StockMovement.at)
+        .join(OrderLine, OrderLine.reservation_id == StockMovement.reservation_id)
+        .where(
+            StockMovement.supplier_id == period.supplier_id,
+            StockMovement.kind == "sold",
+            period.covers(StockMovement.at),
+        )
+    )
+    return union_all(holds, lines).subquery("sold")
 
 
 def _rupiah() -> ColumnElement[int]:

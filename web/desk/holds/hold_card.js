@@ -8,8 +8,8 @@ import { now } from "../../design/shell.js";
 import { messageOf } from "../own_shop/messages_of.js";
 import { accept, sell } from "./holds.js";
 
-const KINDS = { waiting: "warn", accepted: "info", committed: "good", refused: "", released: "", expired: "" };
-const ICONS = { waiting: "bell", accepted: "check", committed: "shopping-bag", refused: "x", released: "undo-2", expired: "clock" };
+const KINDS = { waiting: "warn", accepted: "info", committed: "good", refused: "", released: "", expired: "", ordered: "good" };
+const ICONS = { waiting: "bell", accepted: "check", committed: "shopping-bag", refused: "x", released: "undo-2", expired: "clock", ordered: "shopping-bag" };
 const SOON_SECONDS = 120;
 
 /** The hold that was acted upon: its card moves, and takes the focus along. */

@@ -146,6 +146,7 @@ export default {
   "shop.hold.refused": "The shop has refused.",
   "shop.hold.released": "Released.",
   "shop.hold.expired": "The time is over: you do not hold it any more.",
+  "shop.hold.ordered": "It is in your order now.",
   "shop.news.accepted": "The shop has accepted: it keeps what you hold.",
   "shop.news.refused": "The shop has refused what you hold.",
   "shop.news.sold": "What you held is bought.",

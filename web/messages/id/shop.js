@@ -146,6 +146,7 @@ export default {
   "shop.hold.refused": "Toko menolak.",
   "shop.hold.released": "Dilepaskan.",
   "shop.hold.expired": "Waktunya habis: barang tidak lagi disimpan untuk Anda.",
+  "shop.hold.ordered": "Sekarang ada di pesanan Anda.",
   "shop.news.accepted": "Toko menerima: barang Anda disimpan.",
   "shop.news.refused": "Toko menolak barang yang Anda pesan.",
   "shop.news.sold": "Barang yang Anda pesan sudah dibeli.",

@@ -42,7 +42,7 @@ export function HoldState({ hold: mine, onRelease }) {
   const left = Math.max(0, Math.floor((Date.parse(mine.expires_at) - now.value) / 1000));
   const isRunning = mine.status === "held" && left > 0;
   const state = mine.status === "held" && !isRunning ? "expired" : mine.status === "held" && mine.accepted_at ? "accepted" : mine.status;
-  const kind = { held: "info", accepted: "good", committed: "good", refused: "bad", released: "info", expired: "warn" }[state] ?? "info";
+  const kind = { held: "info", accepted: "good", committed: "good", ordered: "good", refused: "bad", released: "info", expired: "warn" }[state] ?? "info";
   return html`<${Note} kind=${kind} role="status">
     <p>${t(`shop.hold.${state}`, { number: mine.quantity, price: formatRupiah(mine.unit_price * mine.quantity) })}</p>
     ${mine.refusal_reason && html`<p>${t("shop.hold.reason", { reason: mine.refusal_reason })}</p>`}
