@@ -60,6 +60,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
 _NUM_PICTURE_FETCHERS = 3
 _PAYMENT_CHECK_SECONDS = 5.0
+_NUM_PAYMENT_CHECKS = 3  # a provider that is slow must not hold up the callbacks of the others
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
 
@@ -154,7 +155,10 @@ class Market:
         self._picture_jobs = self._jobs_of_pictures(storage, alt_model)
         self.payments = PaymentDesk(rules.providers, rules.provider_seconds, rules.public_url)
         checks = PaymentChecks(self.reading, self.writing, self.search, self.payments, lambda: self.signer, rules)
-        self._payment_checks = BackgroundJob("payment-checks", checks.step, _PAYMENT_CHECK_SECONDS)
+        self._payment_checks = [
+            BackgroundJob(f"payment-checks-{number}", checks.step, _PAYMENT_CHECK_SECONDS)
+            for number in range(_NUM_PAYMENT_CHECKS)
+        ]
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -204,7 +208,8 @@ class Market:
             job.wake()
 
     def wake_payment_checks(self) -> None:
-        self._payment_checks.wake()
+        for job in self._payment_checks:
+            job.wake()
 
     def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
         return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
@@ -232,7 +237,8 @@ class Market:
         self._importer.start()
         for job in self._picture_jobs.values():
             job.start()
-        self._payment_checks.start()
+        for job in self._payment_checks:
+            job.start()
         if self._vectors:
             self._vectors.start()
 
@@ -261,7 +267,8 @@ class Market:
         if self._vectors:
             self._vectors.stop()
         self._importer.stop()
-        self._payment_checks.stop()
+        for job in self._payment_checks:
+            job.stop()
         self.payments.close()
         for job in self._picture_jobs.values():
             job.stop()

@@ -17,6 +17,7 @@ from tis.network.url import NoUrl, read_url
 _CONNECT_SECONDS = 3.0
 _MAX_BYTES = 256 * 1024
 _MAX_CALLS = 8  # at once: a slow provider must not take all threads of requests
+_MAX_CONNECTIONS = 16  # with those of the background
 _WAIT_SECONDS = 2.0
 _MAX_URL_CHARS = 500
 
@@ -78,7 +79,7 @@ class ProviderClient:
             if self._client is None:
                 self._client = httpx2.Client(
                     timeout=httpx2.Timeout(self._seconds, connect=min(_CONNECT_SECONDS, self._seconds)),
-                    limits=httpx2.Limits(max_connections=_MAX_CALLS, max_keepalive_connections=_MAX_CALLS),
+                    limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CALLS),
                     trust_env=False,
                     follow_redirects=False,  # the key is for this host alone
                 )

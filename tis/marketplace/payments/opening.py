@@ -13,7 +13,7 @@ from tis.marketplace.context import RequestContext
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.orders.reading import find_order, roles_in
 from tis.marketplace.payment_providers.payment_desk import StoredKeys, stored_keys
-from tis.marketplace.payment_providers.provider import NewPayment, ProviderRefused, ProviderSilent
+from tis.marketplace.payment_providers.provider import NewPayment, PaymentProvider, ProviderRefused, ProviderSilent
 from tis.marketplace.payments.paid_orders import is_suspended, locked_order
 from tis.marketplace.payments.truth import apply_created, apply_refused, end_wait, next_check
 from tis.marketplace.tables import Order, Payment, ShopPaymentMethods
@@ -25,10 +25,10 @@ _MAX_PAYMENTS = 20  # of an order: each that failed or expired lets the buyer be
 
 @dataclass(frozen=True)
 class Opening:
-    """What the provider is asked for, with which keys."""
+    """Who is asked for what."""
 
+    provider: PaymentProvider
     payment: NewPayment
-    keys: StoredKeys
 
 
 def open_payment(context: RequestContext, order_id: str) -> None:
@@ -40,7 +40,7 @@ def open_payment(context: RequestContext, order_id: str) -> None:
         if opening is None:
             return
         try:
-            created = market.payments.opened(market.signer, opening.keys).create(opening.payment)
+            created = opening.provider.create(opening.payment)
         except ProviderRefused as refused:
             with market.writing() as session:
                 apply_refused(session, opening.payment.id, refused.problem)
@@ -97,7 +97,7 @@ def _begun(session: Session, principal: Principal, context: RequestContext, orde
         return_url=desk.return_url(order.id),
         is_repeat=is_repeat,
     )
-    return Opening(new, keys)
+    return Opening(desk.opened(context.market.signer, keys), new)
 
 
 def _require_payable(order: Order) -> None:

@@ -57,7 +57,7 @@ def apply_standing(
     if standing.state == "paid":
         is_rupiah = standing.currency == RUPIAH
         payment.paid_at, payment.check_at = moment, None
-        payment.paid_amount = max(0, standing.amount or 0) if is_rupiah else 0
+        payment.paid_amount = max(payment.refunded, (standing.amount or 0) if is_rupiah else 0)
         if is_rupiah and standing.amount == payment.amount:
             payment.status, payment.problem = "paid", None
             take_money(session, search, order, payment.amount, rules)
