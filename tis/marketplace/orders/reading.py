@@ -38,12 +38,9 @@ def find_order(session: Session, principal: Principal, order_id: str) -> Order:
 
 
 def lines_of(session: Session, order_ids: Iterable[str]) -> Sequence[OrderLine]:
-    lines = (
-        select(OrderLine)
-        .where(OrderLine.order_id.in_(list(order_ids)))
-        .order_by(OrderLine.order_id, OrderLine.position)
-    )
-    return session.scalars(lines.execution_options(populate_existing=True)).all()
+    lines = select(OrderLine).where(OrderLine.order_id.in_(list(order_ids)))
+    found = session.scalars(lines.execution_options(populate_existing=True))
+    return sorted(found, key=lambda line: (line.order_id, line.position))
 
 
 def moves_of(session: Session, order_id: str) -> Sequence[OrderMove]:
