@@ -32,6 +32,7 @@ _TITLES = {
     "status": "Status and metrics",
     "products": "Marketplace: products",
     "pictures": "Marketplace: pictures",
+    "payments": "Marketplace: payments",
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
     "orders": "Marketplace: orders",

@@ -39,6 +39,7 @@ CORE_ON_MARIADB = {
         "orders.test_orders",
         "orders.test_last_item",
         "orders.test_order_walk",
+        "payments.test_payments_by_provider",
         "pictures.test_picture_removal",
         "pictures.test_pictures",
         "products.test_idempotency",

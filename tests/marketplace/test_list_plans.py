@@ -63,6 +63,7 @@ LISTS = {
     "GET /api/products/{product_id}/pictures": [""],
     "GET /api/products/{product_id}/price-history": ["", "?before=9"],
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
+    "GET /api/orders/{order_id}/payment": [""],
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
     "GET /api/talks": ["", "?before={talk_id}"],
     "GET /api/talks/{talk_id}": ["", "?before=9"],
@@ -133,6 +134,7 @@ SINGLE = {
     "GET /api/suppliers/{supplier_id}/order-rules",
     "GET /api/suppliers/{supplier_id}/order-quote",
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}",
+    "GET /api/suppliers/{supplier_id}/payment-methods",
 }
 CALLERS = {
     "GET /api/chat/conversations/{session_id}": "user",
@@ -142,6 +144,7 @@ CALLERS = {
     "GET /api/talks": "user",
     "GET /api/talks/{talk_id}": "user",
     "GET /api/suppliers/{supplier_id}/talks": "supplier",
+    "GET /api/orders/{order_id}/payment": "user",
     "GET /api/users/me/invitations": "other user",
     "GET /api/suppliers/{supplier_id}/export": "supplier",
     "GET /api/suppliers/{supplier_id}/sessions": "owner",

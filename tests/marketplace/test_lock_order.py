@@ -25,6 +25,8 @@ from tis.marketplace.orders.drafting import draft_order, place_order
 from tis.marketplace.orders.moving import move_order
 from tis.marketplace.orders.schemas import LineQuantity, OrderForm, PlacingForm, ReturnedLine
 from tis.marketplace.orders.shop_moves import accept_order, return_goods
+from tis.marketplace.payment_providers.provider import PaymentStanding
+from tis.marketplace.payments.truth import apply_standing
 from tis.marketplace.products.service import change_product, create_product, delete_product, restore_product
 from tis.marketplace.reviews.service import add_review, change_review
 from tis.marketplace.sheets.importing import import_sheet
@@ -33,7 +35,7 @@ from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.service import change_supplier, restore_supplier, set_status
-from tis.marketplace.tables import Reservation, SupplierMember
+from tis.marketplace.tables import Order, Payment, Reservation, SupplierMember
 from tis.marketplace.users.service import delete_user
 
 pytestmark = pytest.mark.slow
@@ -166,6 +168,16 @@ class Deeds:
 
     def sell_an_order_to_a_reviewer(self, session: Session) -> None:
         move_order(session, self.search, ADMIN, self.orders["accepted"], "handed_over")
+
+    def take_money_by_a_provider(self, session: Session) -> None:
+        order = session.get_one(Order, self.orders["accepted"])
+        order.payment_method = "provider"
+        of_shop = {"order_id": order.id, "supplier_id": order.supplier_id, "provider": "xendit"}
+        later = now() + timedelta(hours=1)
+        session.add(Payment(id=order.id, **of_shop, environment="sandbox", amount=order.total, expires_at=later))
+        session.flush()
+        apply_standing(session, self.search, order.id, PaymentStanding("paid", order.total), ServiceRules())
+        assert order.state == "paid"
 
     def receive_an_order(self, session: Session) -> None:
         move_order(session, self.search, self.reviewer, self.orders["shipped"], "received")

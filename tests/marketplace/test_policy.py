@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.marketplace.payments.codes import png, qris_text
 from tests.marketplace.pictures.photos import photo
 from tests.marketplace.world import KINDS, PASSWORD, World, new_world
 from tests.serving import settings_with
@@ -50,6 +51,8 @@ def same_in_open_mode(who: frozenset[str], **more: Any) -> RoutePolicy:
 SUPPLIER = {"name": "a", "business_name": "b", "latitude": 0, "longitude": 0, "city": "Pontianak"}
 PRODUCT = {"name": "Kipas", "price": 100_000, "stock_quantity": 1, "category": "fan"}
 PICTURE = photo()
+PAID_ORDER = {"order_id": "paid_order_id"}
+QRIS = png(qris_text())
 NEW_EMAIL = "new-{kind}-{number}@world.example"
 
 TABLE = {
@@ -167,6 +170,18 @@ TABLE = {
     "GET /api/admin/reported-messages": same_in_open_mode(ADMIN),
     "PUT /api/admin/reported-messages/{talk_id}/{number}": same_in_open_mode(
         ADMIN, json={"status": "kept"}, names={"number": "message_number"}
+    ),
+    # How a shop and an order are paid. A callback is believed for its signature, and nobody here has one.
+    "GET /api/suppliers/{supplier_id}/payment-methods": RoutePolicy(OWNERS),
+    "PUT /api/suppliers/{supplier_id}/payment-methods": RoutePolicy(OWNERS, json={"cash": True}),
+    "POST /api/suppliers/{supplier_id}/payment-methods/qris": RoutePolicy(OWNERS, files={"file": QRIS}),
+    "POST /api/orders/{order_id}/payment": RoutePolicy(AUTHOR, AUTHOR | {"anonymous"}, names=PAID_ORDER),
+    "GET /api/orders/{order_id}/payment": RoutePolicy(MEMBERS | HOLDERS, names=PAID_ORDER),
+    "POST /api/orders/{order_id}/refunds": RoutePolicy(
+        MEMBERS, MEMBERS | {"anonymous"}, json={"amount": 1000, "reason": "Rusak"}, names=PAID_ORDER
+    ),
+    "POST /api/payments/callbacks/{provider}/{supplier_id}": same_in_open_mode(
+        frozenset(), json={"order_id": "{paid_order_id}"}, names={"provider": "provider"}, anonymous_status=403
     ),
     # What is said of them: nobody praises their own
     "GET /api/products/{product_id}/reviews": RoutePolicy(EVERYBODY),

@@ -164,6 +164,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
             order,
             OrderMove(order_id=order_id, number=2, state="placed", mover="buyer", actor=f"user:{user_id}"),
             SheetImport(id=import_id, supplier_id=supplier_id, num_rows=1, status="done"),
+            _paid_order(paid_order_id := str(uuid4()), supplier_id, user_id),
             Reservation(
                 id=reservation_id, product_id=product_id, actor=f"user:{user_id}", quantity=1, expires_at=later
             ),
@@ -186,10 +187,31 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "order_id": order_id,
         "talk_id": str(talk.id),
         "message_number": "1",
+        "paid_order_id": paid_order_id,
+        "provider": "midtrans",
         "chat_session_id": conversation.session_id,
         "slug": f"kind-{number}",
         "term": f"word{number}",
     }
+
+
+def _paid_order(order_id: str, supplier_id: int, user_id: int) -> Order:
+    """Accepted, to be paid by transfer; of an earlier payment the shop owes something."""
+    return Order(
+        id=order_id,
+        number=order_id[:8].upper(),
+        supplier_id=supplier_id,
+        buyer=f"user:{user_id}",
+        state="accepted",
+        shop_name="supplier",
+        payment_method="transfer",
+        items_total=5000,
+        total=5000,
+        refund_due=1000,
+        placed_at=now(),
+        accepted_at=now(),
+        due_at=now() + timedelta(hours=1),
+    )
 
 
 def _user(number: int, kind: str) -> User:

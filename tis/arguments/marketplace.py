@@ -15,6 +15,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.admin.retention import RetentionRules
     from tis.marketplace.assistant.shopping_assistant import AssistantLimits
     from tis.marketplace.market import MarketRules
+    from tis.marketplace.payment_providers.payment_desk import ProviderUrls
     from tis.marketplace.search.meaning.meaning_search import MeaningLimits
     from tis.marketplace.settings import RateSettings
 
@@ -52,6 +53,14 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             tokens_per_day=settings.chat_tokens_per_day,
         ),
         pictures_url=settings.pictures_url,
+        providers=ProviderUrls(
+            midtrans_snap=settings.midtrans_snap_url,
+            midtrans_api=settings.midtrans_api_url,
+            midtrans_sandbox_snap=settings.midtrans_sandbox_snap_url,
+            midtrans_sandbox_api=settings.midtrans_sandbox_api_url,
+            xendit=settings.xendit_url,
+        ),
+        provider_seconds=settings.payment_provider_seconds,
         meaning=MeaningLimits(settings.marketplace_meaning_seconds, settings.marketplace_min_similarity),
         rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )

@@ -19,6 +19,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import MailQueue
+from tis.marketplace.payment_providers.payment_desk import PaymentDesk
 from tis.marketplace.picture_files.picture_desk import PictureDesk
 from tis.marketplace.policy import HOW_TO_SIGN_IN, SCOPE_OF_ROUTE, TokenScope
 from tis.marketplace.search.meaning.meaning_search import MeaningSearch
@@ -72,6 +73,7 @@ class MarketServices(Protocol):
     mail: MailQueue
     passwords: PasswordQueue
     pictures: PictureDesk
+    payments: PaymentDesk
     notices: NoticeHub
     card_check: CardCheck | None  # without a reader of cards, suppliers show none
     meaning: MeaningSearch | None  # without an embedding model, goods are found by words alone
@@ -87,6 +89,7 @@ class MarketServices(Protocol):
     def note_token_use(self, token: str | None) -> None: ...
     def wake_importer(self) -> None: ...
     def wake_alt_texts(self) -> None: ...
+    def wake_payment_checks(self) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
 from tis.marketplace.orders.clock import OrderClock
+from tis.marketplace.payment_providers.payment_desk import PaymentDesk, ProviderUrls
+from tis.marketplace.payments.checks import PaymentChecks
 from tis.marketplace.picture_files.picture_desk import PictureDesk
 from tis.marketplace.picture_files.picture_input import PictureInput
 from tis.marketplace.picture_files.picture_storage import MAX_REMOVED_AT_ONCE, PictureStorage, open_picture_store
@@ -58,6 +60,8 @@ _log = logging.getLogger("tis.marketplace")
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
 _NUM_PICTURE_FETCHERS = 3
+_PAYMENT_CHECK_SECONDS = 5.0
+_NUM_PAYMENT_CHECKS = 3  # a provider that is slow must not hold up the callbacks of the others
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
 
@@ -89,6 +93,8 @@ class MarketRules(ServiceRules):
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
     meaning: MeaningLimits = MeaningLimits()
+    providers: ProviderUrls = ProviderUrls()
+    provider_seconds: float = 10.0  # for an answer of a payment provider
     pictures_url: str | None = None  # None: the folder that `default_pictures_url` names
 
 
@@ -150,6 +156,12 @@ class Market:
         storage = PictureStorage(self.writing, store, timedelta(seconds=rules.picture_grace_seconds))
         self.pictures = PictureDesk(storage, picture_input)
         self._picture_jobs = self._jobs_of_pictures(storage, alt_model)
+        self.payments = PaymentDesk(rules.providers, rules.provider_seconds, rules.public_url)
+        checks = PaymentChecks(self.reading, self.writing, self.search, self.payments, lambda: self.signer, rules)
+        self._payment_checks = [
+            BackgroundJob(f"payment-checks-{number}", checks.step, _PAYMENT_CHECK_SECONDS)
+            for number in range(_NUM_PAYMENT_CHECKS)
+        ]
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -198,6 +210,10 @@ class Market:
         if job := self._picture_jobs.get("alt-texts"):
             job.wake()
 
+    def wake_payment_checks(self) -> None:
+        for job in self._payment_checks:
+            job.wake()
+
     def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
         return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
 
@@ -223,6 +239,8 @@ class Market:
         self._sweeper.start()
         self._importer.start()
         for job in self._picture_jobs.values():
+            job.start()
+        for job in self._payment_checks:
             job.start()
         if self._vectors:
             self._vectors.start()
@@ -252,6 +270,9 @@ class Market:
         if self._vectors:
             self._vectors.stop()
         self._importer.stop()
+        for job in self._payment_checks:
+            job.stop()
+        self.payments.close()
         for job in self._picture_jobs.values():
             job.stop()
         self.pictures.close()

@@ -23,6 +23,8 @@ RateKind = Literal[
     "pictures",
     "card_checks",
     "messages",
+    "payments",
+    "payment_callbacks",
 ]
 
 

@@ -13,6 +13,8 @@ from tis.marketplace.notices import routes as notices
 from tis.marketplace.orders import move_routes as order_moves
 from tis.marketplace.orders import routes as orders
 from tis.marketplace.orders import shop_routes as order_rules
+from tis.marketplace.payments import method_routes as payment_methods
+from tis.marketplace.payments import routes as payments
 from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
@@ -47,6 +49,8 @@ for room in (
     order_rules,
     messages,
     message_drafts,
+    payments,
+    payment_methods,
     notices,
     taxonomy,
     suppliers,

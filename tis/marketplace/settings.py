@@ -46,6 +46,10 @@ class RateSettings(BaseModel):
     pictures_per_hour: _NumRequests = Field(600, description="uploads of pictures, one by one")
     card_checks_per_hour: _NumRequests = Field(10, description="identity cards that suppliers show")
     messages_per_hour: _NumRequests = Field(120, description="messages between buyers and shops")
+    payments_per_minute: _NumRequests = Field(30, description="payments that are begun, and refunds")
+    payment_callbacks_per_minute: _NumRequests = Field(
+        600, description="messages of payment providers that a client address sends"
+    )
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
     chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")
@@ -186,6 +190,25 @@ class AccountSettings(BaseModel):
         730, description="delete talks between buyers and shops without a message for longer; 0 = never"
     )
     order_retention_days: Days = Field(3650, description="delete orders that ended longer ago; 0 = never")
+
+
+class PaymentSettings(BaseModel):
+    """Payment providers of shops; each shop names its own and stores its keys"""
+
+    midtrans_snap_url: WebAddress = Field("https://app.midtrans.com", description="where Midtrans makes payment pages")
+    midtrans_api_url: WebAddress = Field(
+        "https://api.midtrans.com", description="where Midtrans says how a payment stands"
+    )
+    midtrans_sandbox_snap_url: WebAddress = Field(
+        "https://app.sandbox.midtrans.com", description="the same for shops that try it out"
+    )
+    midtrans_sandbox_api_url: WebAddress = Field(
+        "https://api.sandbox.midtrans.com", description="the same for shops that try it out"
+    )
+    xendit_url: WebAddress = Field(
+        "https://api.xendit.co", description="where Xendit is asked, with keys for trying out, too"
+    )
+    payment_provider_seconds: float = Field(10.0, gt=0, le=60, description="how long a provider may take for an answer")
 
 
 class AssistantSettings(BaseModel):

@@ -104,6 +104,10 @@ WITHOUT_KEY = {
     "/api/auth/consent",
     "/api/chat/cancel/{session_id}",
     "/api/search/parse",
+    # A payment is made once for an order; providers send their callbacks as often as they like.
+    "/api/orders/{order_id}/payment",
+    "/api/payments/callbacks/{provider}/{supplier_id}",
+    "/api/suppliers/{supplier_id}/payment-methods/qris",
     "/api/products/{product_id}/restore",
     "/api/suppliers/{supplier_id}/restore",
     "/api/users/me/invitations/{supplier_id}/accept",

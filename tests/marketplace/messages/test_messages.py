@@ -156,9 +156,9 @@ def test_a_picture_is_kept_as_long_as_its_talk(
         assert session.get_one(StoredPicture, picture["id"]).unused_since is not None
         assert session.scalar(select(ShopTalk.id).where(ShopTalk.id == talk)) is None
     for files in ({"file": b"no picture"}, {"other": shown}, {"file": shown, "more": shown}):
-        again = Party(buyer.client, register_user(buyer.client))
-        own = ask(again, product)["id"]
-        refused = again.client.post(f"/api/talks/{own}/pictures", files=files, headers=again.headers)
+        other = Party(buyer.client, register_user(buyer.client))
+        own = ask(other, product)["id"]
+        refused = other.client.post(f"/api/talks/{own}/pictures", files=files, headers=other.headers)
         assert refused.status_code in (400, 415, 422), refused.text
 
 

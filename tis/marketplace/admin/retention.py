@@ -25,13 +25,14 @@ from tis.marketplace.tables import (
     Notice,
     Order,
     OrderAddress,
+    PaymentCallback,
     Reservation,
     StockMovement,
 )
 
 _MAX_AT_ONCE = 500
 _MAX_CONVERSATIONS_AT_ONCE = 50  # each with up to 500 messages
-_USAGE_DAYS, _NOTICE_DAYS = 30, 7
+_USAGE_DAYS, _NOTICE_DAYS, _CALLBACK_DAYS = 30, 7, 30
 _MAX_BATCHES = 100  # of each table in an hour
 _CARRIED = "carried"
 NOT_CARRIED = text("kind <> 'carried'")  # as text: the index on `at` is of these rows only
@@ -58,6 +59,8 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     last_day = (moment - timedelta(days=_USAGE_DAYS)).date()
     _delete(writing, (ChatUsage.user_id, ChatUsage.day), ChatUsage.day < last_day)
     _delete(writing, (Notice.account, Notice.number), Notice.created_at < moment - timedelta(days=_NOTICE_DAYS))
+    heard = moment - timedelta(days=_CALLBACK_DAYS)
+    _delete(writing, (PaymentCallback.payment_id, PaymentCallback.digest), PaymentCallback.seen_at < heard)
     if used := before.get("chat_days"):  # with their messages
         _delete(writing, (Conversation.id,), Conversation.updated_at < used, _MAX_CONVERSATIONS_AT_ONCE)
     if last := before.get("message_days"):

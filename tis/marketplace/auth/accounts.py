@@ -18,6 +18,8 @@ from tis.marketplace.tables import (
     OrderAddress,
     OrderLine,
     OrderMove,
+    Payment,
+    PaymentRefund,
     PriceChange,
     RefreshToken,
     Reservation,
@@ -34,6 +36,7 @@ SESSION_ENDED = "This token is no longer valid: its session ended, or its accoun
 # Of exports. Hashes and the normalized e-mail add nothing to the rest; digests and chains are parts of credentials.
 # Who of a shop answered a review is the shop's affair, a flag the admins'.
 _EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest", "answered_by", "answer_flagged_reason"}
+_EXCLUDED |= {"sealed_credentials"}
 MAX_EXPORTED_ROWS = 50_000
 
 
@@ -108,6 +111,8 @@ def account_export(session: Session, account: str, incomplete: Sequence[str] = (
         "reservations": rows_of(session, select(Reservation).where(Reservation.actor == account)),
         "stock_movements": rows_of(session, select(StockMovement).where(StockMovement.actor == account)),
         "price_changes": rows_of(session, select(PriceChange).where(PriceChange.actor == account)),
+        "payments": rows_of(session, select(Payment).where(Payment.order_id.in_(bought))),
+        "refunds": rows_of(session, select(PaymentRefund).where(PaymentRefund.created_by == account)),
         "sessions": rows_of(session, select(RefreshToken).where(RefreshToken.account == account)),
         "one_time_links": rows_of(session, select(OneTimeLink).where(OneTimeLink.account == account)),
         "consents": rows_of(session, select(Consent).where(Consent.account == account)),

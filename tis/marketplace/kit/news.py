@@ -36,6 +36,10 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "order.returned": NewsKind("orders"),
     "order.return_asked": NewsKind("orders", told=("shop",)),
     "order.return_refused": NewsKind("orders", told=("buyer",)),
+    "payment.late": NewsKind("orders"),  # money came for an order that is not to be paid any more
+    "payment.differs": NewsKind("orders", ("shop",)),
+    "payment.refunded": NewsKind("orders"),
+    "payment.refund_failed": NewsKind("orders", ("shop",)),
 }
 
 

@@ -29,6 +29,7 @@ from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_
 from tis.marketplace.tables import (
     IdempotentRequest,
     RefreshToken,
+    ShopPaymentMethods,
     ShopToken,
     Supplier,
     SupplierInvitation,
@@ -76,7 +77,7 @@ def close_or_delete_supplier(
 
 def erase_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
     """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
-    for table in (SupplierMember, SupplierInvitation, ShopToken):
+    for table in (SupplierMember, SupplierInvitation, ShopToken, ShopPaymentMethods):
         session.execute(delete(table).where(table.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it

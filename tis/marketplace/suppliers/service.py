@@ -29,7 +29,16 @@ from tis.marketplace.reviews.answers import exported_answers
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
-from tis.marketplace.tables import Product, Review, ShopToken, Supplier, SupplierMember, SupplierVerification, User
+from tis.marketplace.tables import (
+    Product,
+    Review,
+    ShopPaymentMethods,
+    ShopToken,
+    Supplier,
+    SupplierMember,
+    SupplierVerification,
+    User,
+)
 
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
@@ -173,6 +182,7 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
     pictures = exported_pictures(session, supplier_id, MAX_EXPORTED_ROWS + 1)
     goods = session.scalar(select(func.count()).where(Product.supplier_id == supplier_id))
     answers = exported_answers(session, Review.supplier_id == supplier_id)
+    methods = session.get(ShopPaymentMethods, supplier_id)
     full = {"pictures": len(pictures) > MAX_EXPORTED_ROWS, "review_answers": len(answers) == MAX_EXPORTED_ROWS}
     return {
         "profile": {**columns_of(supplier), "has_password": supplier.password_hash is not None},
@@ -184,6 +194,7 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
         "verification": rows_of(
             session, select(SupplierVerification).where(SupplierVerification.supplier_id == supplier_id)
         ),
+        "payment_methods": columns_of(methods) if methods else None,
         "tokens": rows_of(session, select(ShopToken).where(ShopToken.supplier_id == supplier_id)),
     }
 

@@ -37,6 +37,7 @@ from tis.marketplace.tables.goods import (
 )
 from tis.marketplace.tables.messages import ShopMessage, ShopTalk
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
+from tis.marketplace.tables.payments import Payment, PaymentCallback, PaymentRefund, ShopPaymentMethods
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 from tis.marketplace.tables.verifications import SupplierVerification
@@ -60,6 +61,9 @@ __all__ = [
     "OrderAddress",
     "OrderLine",
     "OrderMove",
+    "Payment",
+    "PaymentCallback",
+    "PaymentRefund",
     "PictureFetch",
     "PriceChange",
     "Product",
@@ -76,6 +80,7 @@ __all__ = [
     "ShopMessage",
     "ShopOrderRules",
     "ShopTalk",
+    "ShopPaymentMethods",
     "ShopToken",
     "StockMovement",
     "StoredPicture",

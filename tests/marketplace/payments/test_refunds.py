@@ -1,0 +1,132 @@
+"""Money that goes back: never more than is owed, and once, whatever the provider does."""
+
+import pytest
+from sqlalchemy import select, update
+
+from tests.marketplace.payments.provider_process import FakeProvider
+from tests.marketplace.payments.till import Till, until
+from tis.marketplace.columns import now
+from tis.marketplace.tables import PaymentRefund
+
+BOTH = pytest.mark.parametrize("name", ["midtrans", "xendit"])
+
+
+def paid_and_owed(name: str, till: Till, provider: FakeProvider, owed: int = 150_000) -> str:
+    """An order that was paid, and of which the shop owes something back."""
+    order, payment = till.begun(name)
+    provider.pay(payment, 150_000)
+    provider.send(name, till.callback_url(name), payment, "settlement")
+    until(lambda: till.row(order).state == "paid")
+    till.set_order(order, refund_due=owed)
+    return order
+
+
+def ask(till: Till, order: str, amount: int, key: str | None = None) -> "tuple[int, dict[str, object]]":
+    headers = {"Idempotency-Key": key} if key else {}
+    body = {"amount": amount, "reason": "One fan was broken"}
+    answer = till.shop.post(f"/api/orders/{order}/refunds", json=body, headers=headers)
+    return answer.status_code, dict(answer.json())
+
+
+@BOTH
+def test_what_is_owed_goes_back_in_parts_and_no_more(name: str, till: Till, provider: FakeProvider) -> None:
+    order = paid_and_owed(name, till, provider)
+    before = len(provider.refunds())
+    status, said = ask(till, order, 50_000)
+    assert (status, said["status"], said["by_hand"]) == (200, "done", False)
+    assert till.row(order).refund_due == 100_000 and till.payments(order)[0].refunded == 50_000
+    assert ask(till, order, 100_001)[0] == 409
+    assert ask(till, order, 100_000)[0] == 200
+    assert ask(till, order, 1)[0] == 409
+    assert till.row(order).refund_due == 0 and till.payments(order)[0].refunded == 150_000
+    assert [one["amount"] for one in provider.refunds()[before:]] == [50_000, 100_000]
+    assert [one["amount"] for one in till.view(order)["refunds"]] == [100_000, 50_000]
+    assert till.news(f"user:{till.buyer_id}", order)[-1] == "payment.refunded"
+
+
+@BOTH
+def test_a_repeated_request_gives_back_once(name: str, till: Till, provider: FakeProvider) -> None:
+    order = paid_and_owed(name, till, provider)
+    before = len(provider.refunds())
+    first, second = (ask(till, order, 50_000, key=f"refund of {order}") for _ in range(2))
+    assert first[0] == second[0] == 200 and first[1]["id"] == second[1]["id"]
+    assert len(provider.refunds()) == before + 1 and till.row(order).refund_due == 100_000
+
+
+@BOTH
+@pytest.mark.parametrize("mood", ["error", "lost"])
+def test_a_refund_without_an_answer_is_looked_up_and_made_once(
+    name: str, mood: str, till: Till, provider: FakeProvider
+) -> None:
+    order = paid_and_owed(name, till, provider)
+    before = len(provider.refunds())
+    provider.moods(refund=mood)
+    status, said = ask(till, order, 150_000)
+    assert (status, said["status"]) == (200, "asked") and till.row(order).refund_due == 150_000
+    assert ask(till, order, 1)[0] == 409  # all of it is on its way
+    provider.fine()
+    check_refunds(till, order)
+    until(lambda: till.row(order).refund_due == 0)
+    assert len(provider.refunds()) == before + 1
+
+
+@BOTH
+def test_a_refund_that_is_refused_leaves_the_debt(name: str, till: Till, provider: FakeProvider) -> None:
+    order = paid_and_owed(name, till, provider)
+    provider.moods(refund="refuse")
+    status, said = ask(till, order, 150_000)
+    assert (status, said["status"], said["problem"]) == (200, "failed", "it is refused")
+    assert till.row(order).refund_due == 150_000
+    provider.fine()
+    assert ask(till, order, 150_000)[1]["status"] == "done"
+
+
+@pytest.mark.parametrize(("state", "ends"), [("SUCCEEDED", "done"), ("FAILED", "failed")])
+def test_a_refund_that_takes_days_ends_when_xendit_says_so(
+    state: str, ends: str, till: Till, provider: FakeProvider
+) -> None:
+    order = paid_and_owed("xendit", till, provider)
+    before = len(provider.refunds())
+    provider.moods(refund_state="PENDING")
+    assert ask(till, order, 150_000)[1]["status"] == "asked"
+    provider.moods(refund_state=state)
+    check_refunds(till, order)
+    until(lambda: till.view(order)["refunds"][0]["status"] == ends)
+    assert till.row(order).refund_due == (0 if ends == "done" else 150_000)
+    assert len(provider.refunds()) == before + 1
+    assert till.view(order)["refunds"][0]["problem"] == (None if ends == "done" else "INSUFFICIENT_BALANCE")
+
+
+@BOTH
+def test_another_amount_than_asked_can_be_given_back(name: str, till: Till, provider: FakeProvider) -> None:
+    order, payment = till.begun(name)
+    provider.pay(payment, 99_000)
+    provider.send(name, till.callback_url(name), payment, "settlement")
+    until(lambda: till.payments(order)[0].status == "differs")
+    assert ask(till, order, 99_001)[0] == 409
+    assert ask(till, order, 99_000)[1]["status"] == "done"
+    assert till.payments(order)[0].refunded == 99_000 and till.row(order).refund_due == 0
+
+
+def test_what_came_by_hand_goes_back_by_hand_and_is_noted(till: Till) -> None:
+    order = till.order("transfer", state="cancelled", refund_due=150_000)
+    status, said = ask(till, order, 150_000)
+    assert (status, said["status"], said["by_hand"]) == (200, "done", True)
+    assert till.row(order).refund_due == 0
+
+
+def test_only_the_shop_gives_back(till: Till) -> None:
+    order = till.order("transfer", state="cancelled", refund_due=150_000)
+    body = {"amount": 150_000, "reason": "mine"}
+    assert till.buyer.post(f"/api/orders/{order}/refunds", json=body).status_code == 403
+    assert till.stranger.post(f"/api/orders/{order}/refunds", json=body).status_code == 404
+    assert till.row(order).refund_due == 150_000
+    for wrong in ({"amount": 0, "reason": "x"}, {"amount": -1, "reason": "x"}, {"amount": 1}, {"amount": 1.5}):
+        assert till.shop.post(f"/api/orders/{order}/refunds", json=wrong).status_code == 422
+
+
+def check_refunds(till: Till, order: str) -> None:
+    with till.server.market.writing() as session:
+        session.execute(update(PaymentRefund).where(PaymentRefund.order_id == order).values(check_at=now()))
+        assert session.scalar(select(PaymentRefund.id).where(PaymentRefund.order_id == order))
+    till.server.market.wake_payment_checks()
