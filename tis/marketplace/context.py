@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
+from tis.marketplace.kit.answer_slots import AnswerSlots
 from tis.marketplace.kit.notice_hub import NoticeHub
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.kit.principal import Principal
@@ -70,6 +71,7 @@ class MarketServices(Protocol):
     passwords: PasswordQueue
     pictures: PictureDesk
     notices: NoticeHub
+    feed_slots: AnswerSlots
     meaning: MeaningSearch | None  # without an embedding model, goods are found by words alone
 
     @property

@@ -7,6 +7,7 @@ from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
+from tis.marketplace.feeds import routes as feeds
 from tis.marketplace.notices import routes as notices
 from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
@@ -37,6 +38,7 @@ for room in (
     answers,
     stock,
     notices,
+    feeds,
     taxonomy,
     suppliers,
     member_routes,
