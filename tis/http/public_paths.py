@@ -8,6 +8,8 @@ _PATHS = frozenset({*_SHELLS, "/live", "/ready", "/health", OLLAMA_PREFIX, f"{OL
 # The marketplace has accounts and tokens of its own (`MARKETPLACE_AUTH`), also for its tools.
 _OWN_POLICY = ("/api", MCP_PATH)
 _FILES_OF_PAGES = "/pages/"
+# What crawlers read.
+_FOR_CRAWLERS = ("/shop/products/", "/robots.txt", "/sitemap")
 _KILL = "/pages/kill"
 METRICS_PATH = "/metrics"
 _PAGES = frozenset({"/docs", "/openapi.json", "/openapi.yaml", METRICS_PATH})
@@ -17,6 +19,7 @@ def is_public(path: str) -> bool:
     return (
         path in _PATHS
         or (path.startswith(_FILES_OF_PAGES) and path != _KILL)
+        or path.startswith(_FOR_CRAWLERS)
         or any(path == prefix or path.startswith(f"{prefix}/") for prefix in _OWN_POLICY)
     )
 

@@ -1,4 +1,4 @@
-"""A reader of the feed: takes it whole once, then what changed, and keeps a copy."""
+"""A seller of goods, and a reader of the feed: takes it whole once, then what changed, and keeps a copy."""
 
 import csv
 import io
@@ -7,8 +7,31 @@ from xml.etree import ElementTree
 
 import httpx2
 
+from tests.marketplace.shop import Shop
+
 G = "{http://base.google.com/ns/1.0}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
+
+
+class Seller:
+    """A shop that sells by the API."""
+
+    def __init__(self, client: httpx2.Client, shop: Shop) -> None:
+        self.client, self.shop = client, shop
+        self.headers = shop.auth_headers(f"supplier:{shop.id}")
+
+    def sell(self, name: str = "Kipas meja", **values: Any) -> str:
+        body = {"name": name, "price": 250_000, "stock_quantity": 3, "category": "kipas", **values}
+        answer = self.client.post(f"/api/suppliers/{self.shop.id}/products", json=body, headers=self.headers)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id"])
+
+    def change(self, product_id: str, **values: Any) -> None:
+        answer = self.client.put(f"/api/products/{product_id}", json=values, headers=self.headers)
+        assert answer.status_code == 200, answer.text
+
+    def delete(self, product_id: str) -> None:
+        assert self.client.delete(f"/api/products/{product_id}", headers=self.headers).status_code == 200
 
 
 class FeedCopy:

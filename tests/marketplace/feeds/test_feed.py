@@ -9,33 +9,12 @@ import httpx2
 import pytest
 from sqlalchemy import update
 
-from tests.marketplace.feeds.feed_reader import FeedCopy, csv_rows, xml_items
+from tests.marketplace.feeds.feed_reader import FeedCopy, Seller, csv_rows, xml_items
 from tests.marketplace.pictures.photos import photo
 from tests.marketplace.shop import Shop
 from tests.serving import served, settings_with
 from tis.marketplace.columns import now
 from tis.marketplace.tables import FeedState, Product
-
-
-class Seller:
-    """A shop that sells by the API."""
-
-    def __init__(self, client: httpx2.Client, shop: Shop) -> None:
-        self.client, self.shop = client, shop
-        self.headers = shop.auth_headers(f"supplier:{shop.id}")
-
-    def sell(self, name: str = "Kipas meja", **values: Any) -> str:
-        body = {"name": name, "price": 250_000, "stock_quantity": 3, "category": "kipas", **values}
-        answer = self.client.post(f"/api/suppliers/{self.shop.id}/products", json=body, headers=self.headers)
-        assert answer.status_code == 200, answer.text
-        return str(answer.json()["id"])
-
-    def change(self, product_id: str, **values: Any) -> None:
-        answer = self.client.put(f"/api/products/{product_id}", json=values, headers=self.headers)
-        assert answer.status_code == 200, answer.text
-
-    def delete(self, product_id: str) -> None:
-        assert self.client.delete(f"/api/products/{product_id}", headers=self.headers).status_code == 200
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ class FeedEntries:
             in_stock=row.on_hand > row.reserved,
             is_new=row.condition == "new",
             brand=text(row.brand),
-            gtin=_gtin(attributes),
+            gtin=gtin_in(attributes),
             mpn=text(attributes.get("mpn")),
             category=self._categories.get(row.category_key) or text(row.category) or "",
             color=text(attributes.get("color")),
@@ -143,7 +143,10 @@ _COLUMNS = (
 
 def _category_paths(session: Session) -> dict[str, str]:
     """`Elektronik > Laptop`, by the keys that products have."""
-    rows = {row.slug: row for row in session.execute(select(Category.slug, Category.parent, Category.name_id))}
+    rows = {
+        row.slug: row
+        for row in session.execute(select(Category.slug, Category.parent, Category.name_id).order_by(Category.slug))
+    }
     paths = {}
     for slug in rows:
         names, at = list[str](), slug
@@ -154,7 +157,7 @@ def _category_paths(session: Session) -> dict[str, str]:
     return paths
 
 
-def _gtin(attributes: Mapping[str, Any]) -> str | None:
+def gtin_in(attributes: Mapping[str, Any]) -> str | None:
     """Of attributes that sellers name so, if its check digit is right."""
     for name in _GTIN_NAMES:
         value = attributes.get(name)

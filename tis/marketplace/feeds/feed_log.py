@@ -12,7 +12,8 @@ from tis.errors import ServiceError
 from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
 from tis.marketplace.kit.cursor_key import CursorKey
-from tis.marketplace.tables import FeedChange, FeedState, TaxonomyVersion
+from tis.marketplace.search.sql import run
+from tis.marketplace.tables import FeedChange, FeedState
 
 _FORM = "1"  # of the fields: a change of them makes all feeds new
 _BATCH_SIZE = 5000  # changes that get one number, in one short transaction
@@ -54,8 +55,8 @@ def read_moment(market: MarketServices) -> FeedMoment:
     """Numbers the changes that are committed, first."""
     _number_changes(market)
     with market.reading() as session:
-        state = session.execute(select(FeedState.latest, FeedState.changed_at)).one()
-        taxonomy = session.scalar(select(TaxonomyVersion.version)) or ""
+        state = session.execute(select(FeedState.latest, FeedState.changed_at).where(FeedState.id == 1)).one()
+        taxonomy = next((version for [version] in run(session, "SELECT version FROM taxonomy_version")), "")
     context = hashlib.sha256(f"{_FORM}\n{market.rules.public_url}\n{taxonomy}".encode()).hexdigest()[:16]
     return FeedMoment(state.latest, state.changed_at, context)
 
@@ -112,7 +113,7 @@ def _has_pending(session: Session) -> bool:
 
 
 def _number_some(session: Session) -> int:
-    state = session.scalars(select(FeedState).with_for_update()).one()
+    state = session.scalars(select(FeedState).where(FeedState.id == 1).with_for_update()).one()
     sql = _PENDING.format(is_true=_is_true(session))
     if session.get_bind().dialect.name != "sqlite":
         sql += _UNLOCKED
