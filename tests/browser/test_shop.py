@@ -247,9 +247,9 @@ def test_what_the_assistant_found_is_held_by_who_presses_the_button(visitor: Vis
 @on_both_screens
 def test_the_address_that_crawlers_know_shows_the_product(visitor: Visitor, server: Served) -> None:
     page = visitor.open(f"{server.url}/shop/products/1")
-    name = page.locator("head > title").text_content()
     expect(page.get_by_role("heading", name=_G15)).to_be_visible()
-    assert page.url == f"{server.url}/shop#/p/1" and name
+    expect(page).to_have_title(_G15)
+    assert page.url == f"{server.url}/shop#/p/1"
     page.reload()
     expect(page.get_by_role("heading", name=_G15)).to_be_visible()
 

@@ -9,8 +9,8 @@ WEB = REPOSITORY / "web"
 # Each folder imports from those after it, and from itself.
 DRAWING = [
     "shop",
-    "shop/product",
     "shop/assistant",
+    "shop/product",
     "shop/search",
     "shop/goods",
     "shop/account",
