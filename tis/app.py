@@ -253,7 +253,9 @@ def create_app(
     marketplace = LazyMarketplace(app, make_market)
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(
-        lambda: catalogue_access_of(marketplace), AllowedOrigins(settings.cors_origins), __version__
+        lambda: catalogue_access_of(marketplace, with_buying=settings.mcp_buying),
+        AllowedOrigins(settings.cors_origins),
+        __version__,
     )
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
     app.state.mcp_server = mcp_server

@@ -52,10 +52,10 @@ def alt_text_model_of(settings: Settings, services: Services, calls: LoopCalls) 
     return AltTextModel(StructuredAnswers(services, wanted, sees=True), services.admission, calls)
 
 
-def catalogue_access_of(marketplace: LazyMarketplace) -> McpAccess:
+def catalogue_access_of(marketplace: LazyMarketplace, *, with_buying: bool) -> McpAccess:
     from tis.marketplace.assistant.mcp_access import CatalogueAccess
 
-    return CatalogueAccess(marketplace.market)
+    return CatalogueAccess(marketplace.market, with_buying=with_buying)
 
 
 class LazyShopWindow:
