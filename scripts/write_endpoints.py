@@ -34,6 +34,7 @@ _TITLES = {
     "pictures": "Marketplace: pictures",
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
+    "feeds": "Marketplace: feeds",
     "categories": "Marketplace: categories and synonyms",
     "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",

@@ -206,8 +206,10 @@ async def test_a_shop_releases_nothing_of_a_buyer_by_this_tool(buying_shop: McpS
         admin = User(name="Ada", role="admin")
         session.add(admin)
         session.flush()
-        session_token = begin_chain(session, buying_shop.market, f"user:{admin.id}").access_token
-    for other in (new_buyer(buying_shop), Buyer(buying_shop, admin.id, session_token)):
+        of_admin = Buyer(
+            buying_shop, admin.id, begin_chain(session, buying_shop.market, f"user:{admin.id}").access_token
+        )
+    for other in (new_buyer(buying_shop), of_admin):
         assert "hold nothing" in await other.is_refused("release_hold", hold_id=held["hold_id"])
 
 

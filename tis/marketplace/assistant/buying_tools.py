@@ -30,13 +30,13 @@ from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 
 _MAX_ORDERS, _MAX_LINES, _MAX_NAME_CHARS = 5, 50, 150
 _TWO_CALLS = (
-    " Call it twice: without `confirmation` it does nothing and says what would happen; show that to the user, and only "
-    "if they agree call it again with the same arguments and the `confirmation` of the answer, which is valid for five "
-    "minutes and counts once."
+    " Call it twice: without `confirmation` it does nothing and says what would happen; show that to the user, and "
+    "only if they agree call it again with the same arguments and the `confirmation` of the answer, which is valid "
+    "for five minutes and counts once."
 )
 _HOLD = (
-    "Hold units of a product for the signed-in user for a while, at the price of this moment. Nothing is paid. Where the "
-    "shop accepts, it sees the user's name, e-mail and phone." + _TWO_CALLS
+    "Hold units of a product for the signed-in user for a while, at the price of this moment. Nothing is paid. Where "
+    "the shop accepts, it sees the user's name, e-mail and phone." + _TWO_CALLS
 )
 _RELEASE = "Release what the signed-in user holds, by its `hold_id`." + _TWO_CALLS
 _STATUS = (
