@@ -37,6 +37,7 @@ _TITLES = {
     "stock": "Marketplace: stock",
     "orders": "Marketplace: orders",
     "messages": "Marketplace: messages between buyers and shops",
+    "feeds": "Marketplace: feeds",
     "categories": "Marketplace: categories and synonyms",
     "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",

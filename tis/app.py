@@ -24,7 +24,7 @@ from tis.arguments.limits import (
     session_limits_of,
 )
 from tis.arguments.loading import fetcher_of, loader_of
-from tis.arguments.marketplace import market_rules_of
+from tis.arguments.marketplace import market_rules_of, public_url_of
 from tis.arguments.secrets import key_file_of, token_secrets_of
 from tis.arguments.stores import session_store_of, shared_parts_of, tracer_of
 from tis.audio_api.audio_options import AudioOptions
@@ -54,6 +54,7 @@ from tis.ktp.vision_model import VisionModel
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace
 from tis.lifetime import drain_answers, end_when_lost, served_engine
 from tis.market_parts import (
+    LazyShopWindow,
     alt_text_model_of,
     assistant_model_of,
     card_check_of,
@@ -254,7 +255,9 @@ def create_app(
     marketplace = LazyMarketplace(app, make_market)
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(
-        lambda: catalogue_access_of(marketplace), AllowedOrigins(settings.cors_origins), __version__
+        lambda: catalogue_access_of(marketplace, with_buying=settings.mcp_buying),
+        AllowedOrigins(settings.cors_origins),
+        __version__,
     )
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
     app.state.mcp_server = mcp_server
@@ -272,6 +275,7 @@ def create_app(
         can_be_killed=app.state.kill_switch.exists,
         market_is_open=settings.marketplace_auth == "open",
     )
+    app.state.shop_window = LazyShopWindow(marketplace, public_url_of(settings))
     app.state.api_options = ApiOptions(
         settings.strict_model,
         settings.responses_ttl_seconds,

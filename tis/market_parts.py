@@ -1,6 +1,8 @@
 """What server and marketplace give each other: models, places for pictures, tools. It is imported when it is used."""
 
+import asyncio
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tis.cancellation import LoopCalls
@@ -16,6 +18,8 @@ from tis.mcp_server.access import McpAccess
 from tis.settings import Settings
 
 if TYPE_CHECKING:
+    from tis.marketplace.feeds.crawled_shop import CrawledShop
+    from tis.marketplace.feeds.product_head import CrawledHead
     from tis.marketplace.kit.card_check import CardCheck
     from tis.marketplace.pictures.alt_texts import AltTextModel
 
@@ -74,10 +78,42 @@ def card_check_of(reader: CardReader) -> "CardCheck":
     return ReaderCheck()
 
 
-def catalogue_access_of(marketplace: LazyMarketplace) -> McpAccess:
+def catalogue_access_of(marketplace: LazyMarketplace, *, with_buying: bool) -> McpAccess:
     from tis.marketplace.assistant.mcp_access import CatalogueAccess
 
-    return CatalogueAccess(marketplace.market)
+    return CatalogueAccess(marketplace.market, with_buying=with_buying)
+
+
+class LazyShopWindow:
+    """A `ShopWindow` of the marketplace, which is imported when somebody looks."""
+
+    def __init__(self, marketplace: LazyMarketplace, address: str) -> None:
+        self._marketplace, self._address = marketplace, address.rstrip("/")
+
+    async def count_read(self, address: str) -> None:
+        market = await asyncio.to_thread(lambda: self._marketplace.market)
+        await market.rates.count("feeds", address)
+
+    def robots(self) -> str:
+        """Pictures and feeds lie below /api."""
+        return (
+            f"User-agent: *\nDisallow: /v1/\nDisallow: /desk\nDisallow: /admin\nSitemap: {self._address}/sitemap.xml\n"
+        )
+
+    def product_head(self, product_id: int) -> "CrawledHead":
+        return self._shop.product_head(product_id)
+
+    def sitemap(self) -> str:
+        return self._shop.sitemap()
+
+    def sitemap_part(self, number: int) -> Iterator[str]:
+        return self._shop.sitemap_part(number)
+
+    @property
+    def _shop(self) -> "CrawledShop":
+        from tis.marketplace.feeds.crawled_shop import CrawledShop
+
+        return CrawledShop(self._marketplace.market)
 
 
 def require_usable_url(database_url: str) -> None:

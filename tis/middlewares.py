@@ -37,7 +37,8 @@ _EXPOSED_HEADERS = (
     "X-RateLimit-Limit-Tokens X-RateLimit-Remaining-Tokens X-RateLimit-Reset-Tokens "
     "X-Session-Id X-Session-Durability X-Request-Id Request-Id Retry-After ETag Link Location "
     "X-Total-Count X-Total-Count-Is X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings "
-    "X-Ignored-Parameters X-Voice X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
+    "X-Ignored-Parameters X-Voice X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed "
+    "X-Feed-Cursor"
 ).split()
 
 

@@ -258,6 +258,41 @@ def test_the_assistant_answers_with_goods_and_proofs(visitor: Visitor, shop: Sho
     visitor.picture(page, "shop-assistant-again")
 
 
+@on_both_screens
+def test_what_the_assistant_found_is_held_by_who_presses_the_button(visitor: Visitor, tmp_path: Path) -> None:
+    settings = settings_with(database_url=sample_market(tmp_path), marketplace_auth="open", assistant_model="off")
+    with served(settings) as running, httpx2.Client(base_url=running.url) as http:
+        shop = ShopPage(visitor.open(f"{running.url}/shop"), visitor.look)
+        page, t = shop.page, shop.t
+        panel = shop.assistant()
+        panel.get_by_role("textbox", name=t("shop.assistant.question")).fill("laptop gaming di bawah 12 juta")
+        panel.get_by_role("button", name=t("shop.assistant.send"), exact=True).click()
+        offer = panel.get_by_role("button", name=t("shop.hold.named", name=_G14), exact=True)
+        expect(offer).to_be_visible()
+        assert http.get("/api/reservations").json() == []
+        require_accessible(page)
+        offer.click()
+        expect(panel.get_by_role("timer")).to_be_visible()
+        expect(offer).to_have_count(0)
+        [held] = http.get("/api/reservations").json()
+        assert (held["status"], held["quantity"]) == ("held", 1)
+        require_accessible(page)
+        visitor.picture(page, "shop-assistant-hold")
+        panel.get_by_role("button", name=t("shop.hold.release"), exact=True).click()
+        expect(offer).to_be_visible()
+        page.close()  # before its server
+
+
+@on_both_screens
+def test_the_address_that_crawlers_know_shows_the_product(visitor: Visitor, server: Served) -> None:
+    page = visitor.open(f"{server.url}/shop/products/1")
+    expect(page.get_by_role("heading", name=_G15)).to_be_visible()
+    expect(page).to_have_title(_G15)
+    assert page.url == f"{server.url}/shop#/p/1"
+    page.reload()
+    expect(page.get_by_role("heading", name=_G15)).to_be_visible()
+
+
 def test_a_question_is_answered_though_the_server_is_killed_and_the_page_reloaded(
     visitor: Visitor, tmp_path: Path
 ) -> None:

@@ -26,7 +26,8 @@ PUBLIC = {
     "/ollama",
     "/ollama/",
 }
-OWN_POLICY = re.compile(r"/api/.*|/mcp|/pages/(?!kill$).*")  # of the pages the files are public
+CRAWLED = r"/shop/products/1|/robots\.txt|/sitemap(-1)?\.xml"
+OWN_POLICY = re.compile(rf"/api/.*|/mcp|/pages/(?!kill$).*|{CRAWLED}")  # of the pages the files are public
 KEY, ADMIN_KEY = "sk-of-the-walker", "sk-of-the-admin"
 
 
@@ -58,7 +59,9 @@ def test_every_route_but_the_public_ones_refuses_a_stranger(server: Served) -> N
                 assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize("path", "/nowhere /v1 /v2/models /live/ /health/x /apis //v1/models /mcpx".split())
+@pytest.mark.parametrize(
+    "path", "/nowhere /shop/products/x /sitemap-x.xml /v1 /v2/models /live/ /health/x /apis //v1/models /mcpx".split()
+)
 def test_a_path_that_is_not_there_is_not_public(server: Served, path: str) -> None:
     assert httpx2.get(server.url + path).status_code == 401
     assert httpx2.get(server.url + path, headers=bearer(KEY)).status_code in (200, 307, 404)

@@ -35,6 +35,8 @@ CORE_ON_MARIADB = {
     for name in (
         "test_migrations",
         "auth.test_registration_keys",
+        "feeds.test_concurrent_writers",
+        "feeds.test_feed",
         "auth.test_sessions",
         "orders.test_orders",
         "orders.test_last_item",

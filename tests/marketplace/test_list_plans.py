@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, get_args
 
 import httpx2
@@ -12,6 +13,7 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.test_policy import TABLE
 from tests.marketplace.world import World, new_world
 from tis.database.database import Database
+from tis.marketplace.feeds.feed_log import encode_cursor, read_moment
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.shop_goods import GoodsOrder
 
@@ -107,6 +109,9 @@ LISTS = {
     "GET /api/admin/data-requests": ["", "?status=open", "?user_id=1", "?status=done&before=9"],
     "GET /api/admin/verifications": ["", "?status=verified", "?status=refused&before=9"],
     "GET /api/categories": [""],
+    "GET /api/feed.csv": [""],
+    "GET /api/feed.json": ["", "?since={feed_cursor}"],
+    "GET /api/feed.xml": [""],
     "GET /api/synonyms": [""],
 }
 SEARCHES = {
@@ -221,10 +226,17 @@ _OF_ACCOUNTS = ("idempotency_keys", "one_time_links", "consents", *_FEW_OF_AN_AC
 _SCANS = {f"SCAN {table}" for table in (*_LEDGERS, *_OF_ACCOUNTS, "product_search")}
 
 
+def _old_feed_cursor(market: Market) -> str:
+    """Of a reader who has yet to learn of all changes."""
+    return encode_cursor(market.search.cursor_key, replace(read_moment(market), latest=0))
+
+
 @pytest.mark.parametrize("route", LISTS)
 def test_a_list_is_read_from_an_index(route: str, internet: httpx2.Client, market: Market, world: World) -> None:
     path = route.removeprefix("GET ")
     names = {**world.names, "session_id": world.names["chat_session_id"]} if "/chat/" in path else world.names
+    if "{feed_cursor}" in "".join(LISTS[route]):
+        names = {**names, "feed_cursor": _old_feed_cursor(market)}
     for query in LISTS[route]:
         kind = CALLERS.get(route, "admin")
         url = (path + query).format(**names)

@@ -49,6 +49,7 @@ ORDER += [
     "supplier_words",
     "supplier_hours",
     "supplier_search",
+    "feed_changes",
     "notice_counters",
     "notices",
 ]

@@ -75,6 +75,10 @@ TABLE = {
     "POST /api/auth/email/confirm": RoutePolicy(EVERYBODY, json={"token": "{confirm_secret}"}),
     "GET /api/auth/consent": RoutePolicy(EVERYBODY),
     "POST /api/auth/consent": same_in_open_mode(NAMED, json={"consent_version": "2026-11"}),
+    # Feeds
+    "GET /api/feed.csv": RoutePolicy(EVERYBODY),
+    "GET /api/feed.json": RoutePolicy(EVERYBODY),
+    "GET /api/feed.xml": RoutePolicy(EVERYBODY),
     # Users
     "POST /api/users/register": RoutePolicy(EVERYBODY, json={"name": "a", "email": NEW_EMAIL}),
     "GET /api/users": same_in_open_mode(ADMIN),

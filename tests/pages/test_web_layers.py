@@ -12,6 +12,7 @@ DRAWING = [
     "shop/product",
     "shop/orders",
     "shop/assistant",
+    "shop/product",
     "shop/search",
     "shop/goods",
     "shop/account",

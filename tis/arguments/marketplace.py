@@ -29,7 +29,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         refresh_token_days=settings.refresh_token_expire_days,
         reservation_seconds=settings.reservation_seconds,
         mailer=_mailer(settings),
-        public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
+        public_url=public_url_of(settings),
         consent_version=settings.consent_version,
         consent_url=settings.consent_url,
         max_products_per_supplier=settings.max_products_per_supplier,
@@ -64,6 +64,10 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         meaning=MeaningLimits(settings.marketplace_meaning_seconds, settings.marketplace_min_similarity),
         rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )
+
+
+def public_url_of(settings: Settings) -> str:
+    return settings.public_url or f"http://127.0.0.1:{settings.port}"
 
 
 def _mailer(settings: Settings) -> "Mailer | None":

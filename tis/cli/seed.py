@@ -18,6 +18,13 @@ DESCRIPTION = "Fill the marketplace with the sample. It never prompts, and leave
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--many", type=_count, metavar="N", help="add N made-up products in many shops, too")
     parser.add_argument(
+        "--size",
+        type=_count,
+        metavar="N",
+        help="add a made-up market of N products with shops, buyers and reviews, too, for demos and measurements",
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="of --size: another number, another market")
+    parser.add_argument(
         "--admin",
         type=_email,
         metavar="EMAIL",
@@ -60,10 +67,12 @@ def _steps(parsed: argparse.Namespace, database: "Database", pictures_url: str |
     if parsed.migrate:
         yield migrated
         return
-    if parsed.reset or parsed.many or not parsed.admin:
+    if parsed.reset or parsed.many or parsed.size or not parsed.admin:
         yield seed_commands.add_sample(database, pictures_url)
     if parsed.many:
         yield seed_commands.add_large_catalogue(database, parsed.many)
+    if parsed.size:
+        yield seed_commands.add_market(database, parsed.size, parsed.seed)
     if parsed.admin:
         yield seed_commands.appoint_admin(database, parsed.admin)
 

@@ -1,5 +1,7 @@
 """The one list of what needs no API key. Once there are keys, all else needs one, also a path that does not exist."""
 
+import re
+
 from tis.http.error_handlers import MCP_PATH, OLLAMA_PREFIX
 
 # Probes say no more than whether the server works. The pages hold no data: their scripts ask for the key, and send it.
@@ -8,6 +10,8 @@ _PATHS = frozenset({*_SHELLS, "/live", "/ready", "/health", OLLAMA_PREFIX, f"{OL
 # The marketplace has accounts and tokens of its own (`MARKETPLACE_AUTH`), also for its tools.
 _OWN_POLICY = ("/api", MCP_PATH)
 _FILES_OF_PAGES = "/pages/"
+# What crawlers read.
+_FOR_CRAWLERS = re.compile(r"/shop/products/\d+|/robots\.txt|/sitemap(-\d+)?\.xml", re.ASCII)
 _KILL = "/pages/kill"
 METRICS_PATH = "/metrics"
 _PAGES = frozenset({"/docs", "/openapi.json", "/openapi.yaml", METRICS_PATH})
@@ -17,6 +21,7 @@ def is_public(path: str) -> bool:
     return (
         path in _PATHS
         or (path.startswith(_FILES_OF_PAGES) and path != _KILL)
+        or _FOR_CRAWLERS.fullmatch(path) is not None
         or any(path == prefix or path.startswith(f"{prefix}/") for prefix in _OWN_POLICY)
     )
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
+from tis.marketplace.kit.answer_slots import AnswerSlots
 from tis.marketplace.kit.card_check import CardCheck
 from tis.marketplace.kit.notice_hub import NoticeHub
 from tis.marketplace.kit.open_mode import require_this_computer
@@ -76,6 +77,7 @@ class MarketServices(Protocol):
     payments: PaymentDesk
     notices: NoticeHub
     card_check: CardCheck | None  # without a reader of cards, suppliers show none
+    feed_slots: AnswerSlots
     meaning: MeaningSearch | None  # without an embedding model, goods are found by words alone
 
     @property

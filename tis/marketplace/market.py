@@ -24,8 +24,10 @@ from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.shop_tokens import delete_expired_tokens, is_shop_token, note_use, use_is_noted
 from tis.marketplace.auth.tokens import delete_expired_chains
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.kit.answer_slots import AnswerSlots
 from tis.marketplace.kit.card_check import CardCheck
 from tis.marketplace.kit.cursor_key import CursorKey
+from tis.marketplace.kit.feed_marks import store_marks
 from tis.marketplace.kit.notice_hub import NoticeHub
 from tis.marketplace.kit.notice_outbox import store_notices
 from tis.marketplace.kit.principal import Principal
@@ -63,6 +65,7 @@ _NUM_PICTURE_FETCHERS = 3
 _PAYMENT_CHECK_SECONDS = 5.0
 _NUM_PAYMENT_CHECKS = 3  # a provider that is slow must not hold up the callbacks of the others
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
+_MAX_FEEDS_AT_ONCE, _MAX_FEEDS_OF_CALLER = 4, 2  # each reads the catalogue for a minute
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
 
 
@@ -122,6 +125,7 @@ class Market:
         self.notices = NoticeHub(self.reading)
         self.card_check = card_check
         self.sheet_slots = SheetSlots(_MAX_SHEETS_AT_ONCE)
+        self.feed_slots = AnswerSlots("feeds", _MAX_FEEDS_AT_ONCE, _MAX_FEEDS_OF_CALLER)
         self.rates = RateLimits(rules.rates, counts)
         self.passwords = PasswordQueue()
         self._is_ready = False
@@ -183,6 +187,7 @@ class Market:
         self._ensure_ready()
         with self.database.writing() as session:
             yield session
+            store_marks(session)
             told = store_notices(session, is_open=self.rules.is_open)
         self.notices.wake(told)
 

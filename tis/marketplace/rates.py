@@ -25,6 +25,7 @@ RateKind = Literal[
     "messages",
     "payments",
     "payment_callbacks",
+    "feeds",
 ]
 
 

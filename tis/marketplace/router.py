@@ -7,6 +7,7 @@ from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
+from tis.marketplace.feeds import routes as feeds
 from tis.marketplace.messages import draft_routes as message_drafts
 from tis.marketplace.messages import routes as messages
 from tis.marketplace.notices import routes as notices
@@ -52,6 +53,7 @@ for room in (
     payments,
     payment_methods,
     notices,
+    feeds,
     taxonomy,
     suppliers,
     member_routes,

@@ -53,6 +53,7 @@ class RateSettings(BaseModel):
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
     chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")
+    feeds_per_hour: _NumRequests = Field(240, description="feeds of all goods, and of what changed in them")
     facets_per_minute: _NumRequests = Field(60, description="counts for filters, also those of a search")
 
 

@@ -24,7 +24,8 @@ async def answer_mcp_client(request: Request) -> Response:
 
     The tools are `search_catalog`, `lookup_catalog` and `compare_products`; all of them only read. Without a token they
     see what everybody sees. With `Authorization: Bearer <access token>` of a user, distances are measured from the
-    place of that user.
+    place of that user. With MCP_BUYING such a user also has `hold_product`, `release_hold` and `order_status`; the
+    first two need a second call that confirms the first.
     """
     server = cast(ToolServer, request.app.state.mcp_server)
     _require_known_page(request, server)

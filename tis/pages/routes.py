@@ -1,11 +1,15 @@
-"""/ (chat), /shop, /desk, /admin, /card, /status, /pages/styles and the files that they load."""
+"""/ (chat), /shop, /desk, /admin, /card, /status, /pages/styles and the files that they load; what crawlers read."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, HTTPException, Path, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
+from fastapi.responses import PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from tis.errors import ServiceError
+from tis.http.client_address import client_address
 from tis.pages.page_files import PageFiles, PageFilesDep
+from tis.pages.shop_window import ShopWindow, UnknownHead, page_with
 from tis.pages.web_files import WebFile
 
 router = APIRouter(include_in_schema=False)
@@ -13,6 +17,13 @@ router = APIRouter(include_in_schema=False)
 _GET = ["GET", "HEAD"]
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_SNIFFING}
+
+
+async def _shop_window(request: Request) -> ShopWindow:
+    return cast(ShopWindow, request.app.state.shop_window)
+
+
+ShopWindowDep = Annotated[ShopWindow, Depends(_shop_window)]
 
 
 @router.api_route("/", methods=_GET)
@@ -23,6 +34,39 @@ async def chat(request: Request, pages: PageFilesDep) -> Response:
 @router.api_route("/shop", methods=_GET)
 async def shop(request: Request, pages: PageFilesDep) -> Response:
     return await _page(request, pages, "shop.html")
+
+
+@router.api_route("/shop/products/{product_id:int}", methods=_GET)
+async def product(pages: PageFilesDep, window: ShopWindowDep, product_id: int) -> Response:
+    """The page of the shop, with a head that says to crawlers what the product is."""
+    try:
+        head = await run_in_threadpool(window.product_head, product_id)
+    except ServiceError as error:
+        if error.status < 500:
+            raise
+        # The page itself works again as soon as the database does.
+        head = UnknownHead(error.status)
+    document = await pages.page("shop.html", depth=2)
+    headers = pages.headers if head.status == 200 else {**pages.headers, "X-Robots-Tag": "noindex"}
+    return Response(page_with(document.body, head), status_code=head.status, headers=headers)
+
+
+@router.api_route("/robots.txt", methods=_GET)
+async def robots(window: ShopWindowDep) -> PlainTextResponse:
+    return PlainTextResponse(window.robots())
+
+
+@router.api_route("/sitemap.xml", methods=_GET)
+async def sitemap(request: Request, window: ShopWindowDep) -> Response:
+    await window.count_read(client_address(request.scope))
+    return Response(await run_in_threadpool(window.sitemap), media_type="application/xml")
+
+
+@router.api_route("/sitemap-{number:int}.xml", methods=_GET)
+async def sitemap_part(request: Request, window: ShopWindowDep, number: int) -> StreamingResponse:
+    await window.count_read(client_address(request.scope))
+    part = await run_in_threadpool(window.sitemap_part, number)
+    return StreamingResponse(part, media_type="application/xml")
 
 
 @router.api_route("/desk", methods=_GET)

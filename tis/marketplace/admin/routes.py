@@ -18,6 +18,7 @@ from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import responses
+from tis.marketplace.kit.feed_marks import mark_products
 from tis.marketplace.kit.fields import Id, Moment
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.principal import Principal
@@ -176,6 +177,7 @@ def _clear(session: Session, principal: Principal, product_id: int) -> None:
     audit.note(session, principal, "flag.clear", "product", product_id, flagged_reason=[found.flagged_reason, None])
     cleared = update(Product).where(Product.id == product_id)
     session.execute(cleared.values(flagged_reason=None, updated_at=Product.updated_at))
+    mark_products(session, [product_id])
 
 
 def _flagged_view(product: Product) -> FlaggedProductView:

@@ -107,14 +107,14 @@ def catalogue_tools(
             try:
                 text, cards = await in_thread(read, model.model_validate(dict(arguments)))
             except ValidationError as error:
-                return McpToolResult(_problems_of(error), is_error=True)
+                return McpToolResult(problems_of(error), is_error=True)
             except ServiceError as error:  # also if the database does not answer, or the caller's session has ended
                 return McpToolResult(error.message, is_error=True)
             if on_cards:
                 on_cards(cards)
             return McpToolResult(text, is_error=False)
 
-        return LocalTool(McpTool(name, description, _schema_of(model, categories), _READ_ONLY), call)
+        return LocalTool(McpTool(name, description, schema_of(model, categories), _READ_ONLY), call)
 
     return [
         tool("search_catalog", _SEARCH, SearchArguments, _search),
@@ -222,7 +222,7 @@ def _found_json(found: FoundGoods, query: StructuredQuery, viewer: Viewer) -> di
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _schema_of(model: type[BaseModel], categories: Sequence[str]) -> dict[str, Any]:
+def schema_of(model: type[BaseModel], categories: Sequence[str]) -> dict[str, Any]:
     """Without titles, defaults and nulls: models read it, and leave out what they do not need."""
     schema: dict[str, Any] = _plain(model.model_json_schema())
     schema.pop("$defs", None)
@@ -248,7 +248,7 @@ def _plain(schema: Any) -> Any:
     }
 
 
-def _problems_of(error: ValidationError) -> str:
+def problems_of(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     lines = []
     for one in problems[:_MAX_PROBLEMS]:

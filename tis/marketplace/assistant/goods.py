@@ -29,6 +29,16 @@ _MAX_ATTRIBUTE_CHARS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfferedAction:
+    """What a page may offer as a button. The assistant itself never calls a route: a person who presses it does."""
+
+    kind: Literal["hold"]
+    method: Literal["POST"] = "POST"
+    path: str
+    body: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FoundProduct:
     """A product as the database has it when the answer is given."""
 
@@ -48,6 +58,7 @@ class FoundProduct:
     distance_km: float | None
     fulfilment: Fulfilment | None
     picture: PictureView | None = None  # for people: models get no text of it
+    actions: Sequence[OfferedAction] = ()  # for people, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +129,16 @@ def card_of(hit: SearchHit, viewer: Viewer, *, with_advice: bool = True) -> Prod
         distance_km=distance_km,
         fulfilment=fulfilment,
         picture=_picture(product.cover),
+        actions=_actions(product),
         attributes=_attributes(product.attributes),
         description=clean_text(product.description or "", _MAX_DESCRIPTION_CHARS),
     )
+
+
+def _actions(product: ProductRow) -> Sequence[OfferedAction]:
+    is_sold = product.is_available and product.on_hand > product.reserved
+    hold = OfferedAction(kind="hold", path=f"/api/products/{product.id}/reservations", body={"quantity": 1})
+    return (hold,) if is_sold else ()
 
 
 def _picture(cover: PictureView | None) -> PictureView | None:

@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
+from tis.marketplace.assistant.buying_tools import buying_tools
 from tis.marketplace.assistant.catalogue_tools import catalogue_tools
 from tis.marketplace.assistant.viewers import Preferences, Viewer, viewer_of
 from tis.marketplace.context import MarketServices, bearer_token
@@ -27,8 +28,9 @@ class RejectedToken(Unauthenticated):
 class CatalogueAccess:
     """An `McpAccess`. Rights and place come from the token, in the transaction of each call."""
 
-    def __init__(self, market: MarketServices) -> None:
-        self._market = market
+    def __init__(self, market: MarketServices, *, with_buying: bool = False) -> None:
+        """`with_buying`: who is signed in can also hold products, and read the own orders."""
+        self._market, self._with_buying = market, with_buying
 
     async def authorize(self, request: Request) -> None:
         if self._market.rules.is_open:
@@ -64,7 +66,11 @@ class CatalogueAccess:
             # A client could not say in its answer that they were used.
             return replace(who, preferences=Preferences())
 
-        return catalogue_tools(self._market, viewer, categories, pictures_at=self._market.rules.public_url.rstrip("/"))
+        address = self._market.rules.public_url.rstrip("/")
+        tools = catalogue_tools(self._market, viewer, categories, pictures_at=address)
+        if token is not None and self._with_buying:
+            tools += buying_tools(self._market, token, lambda: count_request(request, "reservations"))
+        return tools
 
     def _check(self, token: str) -> None:
         with self._market.reading() as session:

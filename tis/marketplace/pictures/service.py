@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.feed_marks import mark_products
 from tis.marketplace.kit.picture_links import NO_PICTURE, picture_view
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_supplier
@@ -58,6 +59,7 @@ def add_picture(
     link = _link(product.id, len(rows), new)
     session.add(link)
     session.flush()
+    mark_products(session, [product.id])
     audit.note(session, principal, "picture.add", "product", product.id, picture=[None, new.hash])
     return link, picture
 
@@ -79,6 +81,7 @@ def replace_pictures(session: Session, principal: Principal, product: Product, p
     session.flush()
     _release(session, gone)
     changes = [sorted(before), [one.hash for one in wanted]]
+    mark_products(session, [product.id])
     audit.note(session, principal, "picture.replace", "product", product.id, pictures=changes)
 
 
@@ -93,6 +96,7 @@ def remove_picture(session: Session, principal: Principal, product_id: int, pict
         link.position = position
     session.flush()
     _release(session, [picture_id])
+    mark_products(session, [product.id])
     audit.note(session, principal, "picture.delete", "product", product.id, picture=[picture_id, None])
 
 
@@ -105,6 +109,7 @@ def order_pictures(session: Session, principal: Principal, product_id: int, orde
     for position, picture_id in enumerate(order):
         links[picture_id].position = position
     if before != list(order):
+        mark_products(session, [product.id])
         audit.note(session, principal, "picture.order", "product", product.id, order=[before, list(order)])
 
 
@@ -123,6 +128,7 @@ def describe_picture(
     before = [link.alt, link.alt_status]
     # An empty text is confirmed, too: no model is asked again.
     link.alt, link.alt_status = text, "confirmed"
+    mark_products(session, [product.id])
     audit.note(session, principal, "picture.describe", "product", product.id, alt=[*before, text])
 
 

@@ -9,6 +9,7 @@ from typing import Self
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
+from tis.marketplace.kit.feed_marks import mark_products, mark_supplier
 from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
@@ -198,11 +199,14 @@ class ProductSearch:
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         """Call it in every transaction that creates, changes, deletes or restores products."""
-        index_products(session, self.index, product_ids)
+        ids = list(product_ids)
+        index_products(session, self.index, ids)
+        mark_products(session, ids)
 
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
         """Call it in every transaction that moves, closes, suspends or restores a supplier, whose row it has locked."""
         index_supplier(session, self.index, supplier_id)
+        mark_supplier(session, supplier_id)
 
     def rebuild(self, session: Session) -> None:
         """Compares the whole index with the tables and repairs what differs."""

@@ -16,6 +16,7 @@ from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed
 from tis.marketplace.auth.tokens import end_all_chains
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.feed_marks import store_marks
 from tis.marketplace.kit.fields import Email, email_key
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.market import MIGRATIONS, default_pictures_url, migrate
@@ -23,6 +24,7 @@ from tis.marketplace.picture_files.picture_storage import PictureStorage, open_p
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.large_catalogue import count_catalogue, insert_catalogue
+from tis.marketplace.seed.made_up_market import SHOPS_AT, insert_market
 from tis.marketplace.seed.sample import insert_sample, keep_drawings
 from tis.marketplace.tables import TaxonomyVersion, User
 
@@ -57,6 +59,7 @@ def add_sample(database: Database, pictures_url: str | None = None) -> str:
     with database.writing() as session:
         _lock_for_seeding(session)
         added = insert_sample(session, ProductSearch(choose_backend(database)), drawings)
+        store_marks(session)
     return f"Added {added}." if added else "The sample is there already; nothing was changed."
 
 
@@ -74,6 +77,23 @@ def add_large_catalogue(database: Database, products: int) -> str:
             f"a large catalogue of {num_existing:,} products is there already: --reset removes everything"
         )
     return f"Added a large catalogue of {products:,} products in {time.monotonic() - started_at:.0f} s."
+
+
+def add_market(database: Database, products: int, seed: int) -> str:
+    started_at = time.monotonic()
+    with database.writing() as session:
+        _lock_for_seeding(session)
+        num_existing = count_catalogue(session, SHOPS_AT)
+        if not num_existing:
+            insert_market(session, ProductSearch(choose_backend(database)), products, seed)
+            store_marks(session)
+    if num_existing == products:
+        return f"The made-up market of {num_existing:,} products is there already; nothing was changed."
+    if num_existing:
+        raise SeedingRefused(
+            f"a made-up market of {num_existing:,} products is there already: --reset removes everything"
+        )
+    return f"Added a made-up market of {products:,} products in {time.monotonic() - started_at:.0f} s."
 
 
 def parse_email(value: str) -> str:

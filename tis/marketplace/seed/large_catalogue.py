@@ -20,7 +20,7 @@ from tis.marketplace.tables import UNRATED, Product, Supplier, Table
 
 PRODUCTS_PER_SUPPLIER = 50
 _EMAIL_DOMAIN = "@many.example.com"
-_START_DATE = datetime(2025, 1, 1, tzinfo=UTC)
+START_DATE = datetime(2025, 1, 1, tzinfo=UTC)
 _BATCH_ROWS = 5000
 
 _HERE = Path(__file__).parent
@@ -41,9 +41,9 @@ class ProductKind:
     words: list[str]
 
 
-def count_catalogue(session: Session) -> int:
+def count_catalogue(session: Session, domain: str = _EMAIL_DOMAIN) -> int:
     """Number of products of such a catalogue in the database."""
-    suppliers = select(Supplier.id).where(Supplier.email_key.endswith(_EMAIL_DOMAIN))
+    suppliers = select(Supplier.id).where(Supplier.email_key.endswith(domain))
     return session.scalar(select(func.count()).where(Product.supplier_id.in_(suppliers))) or 0
 
 
@@ -51,9 +51,9 @@ def insert_catalogue(session: Session, search: ProductSearch, products: int) -> 
     """Keeps what is there. Works once per database, because the e-mails of its suppliers are taken after that."""
     rng = random.Random(products)
     last_id = max_supplier_id(session)
-    _insert(session, Supplier, _suppliers(rng, max(1, products // PRODUCTS_PER_SUPPLIER)))
+    insert_rows(session, Supplier, _suppliers(rng, max(1, products // PRODUCTS_PER_SUPPLIER)))
     supplier_ids = select(Supplier.id).where(Supplier.email_key.endswith(_EMAIL_DOMAIN)).order_by(Supplier.id)
-    _insert(session, Product, _products(rng, session.scalars(supplier_ids).all(), products))
+    insert_rows(session, Product, _products(rng, session.scalars(supplier_ids).all(), products))
     write_history(session, last_id)
     if session.get_bind().dialect.name == "postgresql":
         # Without it PostgreSQL plans for empty tables and scans both for every thousand products.
@@ -61,7 +61,7 @@ def insert_catalogue(session: Session, search: ProductSearch, products: int) -> 
     search.rebuild(session)
 
 
-def _insert(session: Session, table: type[Table], rows: Iterable[Row]) -> None:
+def insert_rows(session: Session, table: type[Table], rows: Iterable[Row]) -> None:
     """Core inserts: a million ORM objects would take too long."""
     remaining = iter(rows)
     while batch := list(itertools.islice(remaining, _BATCH_ROWS)):
@@ -69,15 +69,15 @@ def _insert(session: Session, table: type[Table], rows: Iterable[Row]) -> None:
 
 
 def _suppliers(rng: random.Random, count: int) -> Iterator[Row]:
-    places = _read_table("places.csv")
+    places = read_table("places.csv")
     chosen = rng.choices(places, [int(place["thousands"]) for place in places], k=count)  # inhabitants
     for number, place in enumerate(chosen, 1):
-        yield _supplier(rng, number, place)
+        yield supplier_row(rng, number, place)
 
 
-def _supplier(rng: random.Random, number: int, place: Mapping[str, str]) -> Row:
-    email = f"shop-{number}{_EMAIL_DOMAIN}"
-    moment = _START_DATE - timedelta(minutes=rng.randrange(500_000))
+def supplier_row(rng: random.Random, number: int, place: Mapping[str, str], domain: str = _EMAIL_DOMAIN) -> Row:
+    email = f"shop-{number}{domain}"
+    moment = START_DATE - timedelta(minutes=rng.randrange(500_000))
     # Most suppliers are a few kilometres from the centre of their city.
     latitude = round(float(place["latitude"]) + rng.gauss(0, 0.05), 6)
     longitude = round(float(place["longitude"]) + rng.gauss(0, 0.05), 6)
@@ -103,19 +103,19 @@ def _supplier(rng: random.Random, number: int, place: Mapping[str, str]) -> Row:
 
 
 def _products(rng: random.Random, supplier_ids: Sequence[int], count: int) -> Iterator[Row]:
-    kinds = [_product_kind(row) for row in _read_table("products.csv")]
+    kinds = [product_kind(row) for row in read_table("products.csv")]
     common_words = (_HERE / "common_words.txt").read_text(encoding="utf-8").split()  # fit any product
     chosen = rng.choices(kinds, [kind.share for kind in kinds], k=count)
     for number, kind in enumerate(chosen, 1):
         yield _product(rng, number, kind, common_words) | {"supplier_id": rng.choice(supplier_ids)}
 
 
-def _read_table(name: str) -> list[dict[str, str]]:
+def read_table(name: str) -> list[dict[str, str]]:
     with (_HERE / name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 
 
-def _product_kind(row: Mapping[str, str]) -> ProductKind:
+def product_kind(row: Mapping[str, str]) -> ProductKind:
     return ProductKind(
         row["category"],
         int(row["share"]),
@@ -133,9 +133,9 @@ def _product(rng: random.Random, number: int, kind: ProductKind, common_words: l
     words = list(dict.fromkeys(_words(rng, kind.words, 5, 12) + _words(rng, common_words, 8, 22)))
     rng.shuffle(words)
     stars = round(rng.triangular(1, 5, 4.6), 1) if rng.random() < 0.6 else None
-    moment = _START_DATE + timedelta(seconds=rng.randrange(31_000_000))
+    moment = START_DATE + timedelta(seconds=rng.randrange(31_000_000))
     return {
-        "name": f"{rng.choice(kind.names)} {brand} {_model(rng)} {words[0]} {words[-1]}",
+        "name": f"{rng.choice(kind.names)} {brand} {model_name(rng)} {words[0]} {words[-1]}",
         "description": " ".join(words),
         "brand": brand,
         "price": max(1000, int(price / 1000) * 1000),
@@ -146,7 +146,7 @@ def _product(rng: random.Random, number: int, kind: ProductKind, common_words: l
         "tags": ",".join(words[1:5]),
         "sku": f"M-{number:07}",
         "condition": "used" if 0.08 <= roll < 0.2 else "new",
-        "attributes": _attributes(number, kind.category),
+        "attributes": attributes_of(number, kind.category),
         "is_available": not 0.2 <= roll < 0.22,
         "rating_sum": 0,
         "rating_count": 0,
@@ -161,10 +161,10 @@ def _product(rng: random.Random, number: int, kind: ProductKind, common_words: l
     }
 
 
-def _attributes(number: int, category: str) -> Row:
+def attributes_of(number: int, category: str) -> Row:
     rng = random.Random(number)
-    chosen = {name: rng.choice(values) for name, values in _ATTRIBUTES.get(category, {}).items()}
-    return {**chosen, "color": rng.choice(_COLORS), "weight_g": rng.randrange(50, 5000)}
+    chosen = {name: rng.choice(values) for name, values in ATTRIBUTES.get(category, {}).items()}
+    return {**chosen, "color": rng.choice(COLORS), "weight_g": rng.randrange(50, 5000)}
 
 
 def _words(rng: random.Random, pool: list[str], minimum: int, maximum: int) -> list[str]:
@@ -172,7 +172,7 @@ def _words(rng: random.Random, pool: list[str], minimum: int, maximum: int) -> l
     return [pool[int(len(pool) * rng.random() ** 1.25)] for _ in range(rng.randint(minimum, maximum))]
 
 
-def _model(rng: random.Random) -> str:
+def model_name(rng: random.Random) -> str:
     return f"{rng.choice(_LETTERS)}{rng.choice(_LETTERS)}{rng.randrange(1, 400) * 5}"
 
 
@@ -180,9 +180,9 @@ _SHOPS = (
     "Maju Jaya Makmur Sentosa Abadi Berkah Sumber Rejeki Mitra Cahaya Mandiri Sejahtera Karya Utama Bintang Melati "
     "Kencana Gemilang Harapan Nusantara Mulia Rapi Damai Lestari Bahagia Surya Samudra Pelita Wijaya Anugerah"
 ).split()
-_COLORS = "hitam putih abu-abu biru merah hijau perak emas".split()
+COLORS = "hitam putih abu-abu biru merah hijau perak emas".split()
 _SCREENS = (13.3, 14, 15.6, 17.3)
-_ATTRIBUTES: dict[str, dict[str, tuple[Any, ...]]] = {
+ATTRIBUTES: dict[str, dict[str, tuple[Any, ...]]] = {
     "laptop": {"ram_gb": (4, 8, 16, 32), "storage_gb": (256, 512, 1000), "screen_inch": _SCREENS},
     "smartphone": {"ram_gb": (4, 6, 8, 12), "storage_gb": (64, 128, 256, 512), "battery_mah": (4000, 5000, 6000)},
     "tablet": {"ram_gb": (4, 8), "storage_gb": (64, 128, 256), "screen_inch": (8, 10.1, 11)},

@@ -13,6 +13,7 @@ from tis.marketplace.tables.accounts import (
     User,
 )
 from tis.marketplace.tables.base import MAX_RUPIAH, UNRATED, Table
+from tis.marketplace.tables.feeds import FeedChange, FeedState
 from tis.marketplace.tables.found import (
     Lexeme,
     ProductAttribute,
@@ -51,6 +52,8 @@ __all__ = [
     "ConversationMessage",
     "CourierFee",
     "DataRequest",
+    "FeedChange",
+    "FeedState",
     "IdempotentRequest",
     "Lexeme",
     "MAX_RUPIAH",

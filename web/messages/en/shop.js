@@ -142,6 +142,7 @@ export default {
   "shop.closed": "closed",
   "shop.hold.quantity": "Quantity",
   "shop.hold.do": "Hold it",
+  "shop.hold.named": "Hold it: {name}",
   "shop.hold.about": "The shop keeps it for you for a while, at this price. Nothing is paid here.",
   "shop.hold.release": "Release",
   "shop.hold.held": "You hold {number} for {price}. The shop has not answered yet.",

@@ -142,6 +142,8 @@ export default {
   "shop.closed": "tutup",
   "shop.hold.quantity": "Jumlah",
   "shop.hold.do": "Tahan dulu",
+  "shop.hold.do": "Pesan dulu",
+  "shop.hold.named": "Pesan dulu: {name}",
   "shop.hold.about": "Toko menyimpannya untuk Anda beberapa saat, dengan harga ini. Tidak ada yang dibayar di sini.",
   "shop.hold.release": "Lepaskan",
   "shop.hold.held": "Anda memegang {number} seharga {price}. Toko belum menjawab.",

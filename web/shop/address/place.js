@@ -18,6 +18,12 @@ export function placeOf(hash) {
   return { kind: "list", asked: askedOf(query), isMap: kind === "map" };
 }
 
+export const productHash = (id) => `#/p/${id}`;
+
+/** The address that crawlers know, `shop/products/7`, becomes the page's own. */
+const known = /\/shop\/products\/(\d{1,15})$/.exec(location.pathname);
+if (known) history.replaceState(null, "", `../../shop${location.hash || productHash(known[1])}`);
+
 export const place = signal(placeOf(location.hash));
 
 addEventListener("hashchange", () => { place.value = placeOf(location.hash); });
@@ -31,7 +37,6 @@ export function goTo(hash, { replace = false } = {}) {
   scrollTo(0, 0);
 }
 
-export const productHash = (id) => `#/p/${id}`;
 export const compareHash = (ids) => `#/compare/${ids.join(",")}`;
 
 /** On the map where that is shown. */

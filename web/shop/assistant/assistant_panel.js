@@ -5,6 +5,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../../app/vi
 import { formatDay, formatTime, t } from "../../app/words.js";
 import { account, isOpen, requireAccount } from "../../market/account.js";
 import { ProductCard } from "../goods/product_card.js";
+import { HoldOffer } from "../product/hold_box.js";
 import { ask, forget, isAnswering, isReconnecting, messages, recall, stop } from "./conversation.js";
 import { provenPieces } from "./proofs.js";
 
@@ -42,7 +43,7 @@ function Message({ message, isLast, onAsk }) {
     ${status === "running" && !text && html`<p class="soft row"><${Icon} name="loader-circle" spin /> ${t("shop.assistant.reads")}</p>`}
     <p class="answered-text">${provenPieces(text, products).map((piece) => (piece.proof ? html`<span class="proven" title=${piece.proof} tabindex="0">${piece.text}<span class="visually-hidden"> (${piece.proof})</span></span>` : piece.text))}</p>
     ${status === "failed" && html`<${Note} kind="bad" role="alert">${message.error}<//>`}
-    ${products?.length > 0 && status !== "running" && html`<div class="answered-goods">${products.slice(0, MAX_CARDS).map((one) => html`<${ProductCard} compact product=${one} key=${one.id} />`)}</div>`}
+    ${products?.length > 0 && status !== "running" && html`<div class="answered-goods">${products.slice(0, MAX_CARDS).map((one) => html`<div class="offered" key=${one.id}><${ProductCard} compact product=${one} /><${HoldOffer} product=${one} /></div>`)}</div>`}
     ${message.at && products.length > 0 && html`<p class="faint"><small>${t("shop.assistant.then", { time: `${formatDay(new Date(message.at))}, ${formatTime(new Date(message.at))}` })}</small></p>`}
     ${isLast && status === "done" && suggestions?.length > 0 && html`<div class="row-wrap">${suggestions.map((one) => html`<${Button} small key=${one} onClick=${() => onAsk(one)}>${one}<//>`)}</div>`}
   </article>`;

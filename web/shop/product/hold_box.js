@@ -44,6 +44,20 @@ export function HoldBox({ product, onChange }) {
   </div>`;
 }
 
+/** Of goods that the assistant has found: it offers, and holds nothing itself. */
+export function HoldOffer({ product }) {
+  const [error, setError] = useState("");
+  const who = account.value;
+  useEffect(() => { if ((who || isOpen) && !holds.value) readHolds().catch(() => {}); }, [who]);
+  const mine = (holds.value ?? []).find((one) => one.product_id === product.id && isHeld(one));
+  const attempt = (work) => { setError(""); work().catch((fault) => setError(fault.message)); };
+  if (mine) return html`<${HoldState} hold=${mine} onRelease=${() => attempt(() => release(mine.id))} />`;
+  if (!product.actions?.some((one) => one.kind === "hold")) return null;
+  const label = t("shop.hold.named", { name: product.name });
+  return html`${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
+    <${Button} small icon="shopping-bag" aria-label=${label} onClick=${() => { if (requireAccount()) attempt(() => hold(product.id, 1)); }}>${t("shop.hold.do")}<//>`;
+}
+
 export function HoldState({ hold: mine, onRelease }) {
   const left = Math.max(0, Math.floor((Date.parse(mine.expires_at) - now.value) / 1000));
   const isRunning = mine.status === "held" && left > 0;

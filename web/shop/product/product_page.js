@@ -25,6 +25,8 @@ export function ProductPage({ id }) {
   };
   const refresh = () => read().then(setSeen, (fault) => setError(fault.status === 404 ? t("shop.product.gone") : fault.message));
   useEffect(() => { refresh(); }, [at]);
+  const name = seen?.product.name;
+  useEffect(() => { if (name) { document.title = name; return () => { document.title = t("page.shop"); }; } return undefined; }, [name]);
   if (error) return html`<${Note} kind="bad" role="alert">${error} <a href="#/">${t("shop.back")}</a><//>`;
   if (!seen) return html`<p class="soft" role="status">${t("shop.searching")}</p>`;
   const { product, shop, prices } = seen;

@@ -6,7 +6,7 @@ from alembic import op
 from tis.marketplace.columns import BigId, Json, UTCDateTime
 
 revision = "0013"
-down_revision = "0008"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 
