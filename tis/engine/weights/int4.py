@@ -12,6 +12,7 @@ from tis.engine.kernels.gguf_blocks import BlockRows
 from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.int8_spans import Int6Product, SpanProduct
 from tis.engine.kernels.integer_product import Int8Product, floats_of, scales_of
+from tis.engine.kernels.k_quants import KQuantProduct
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.int8 import without_numbers
 
@@ -37,7 +38,7 @@ class Int4Linear(torch.nn.Module):  # type: ignore[misc]
 class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
     """`head` has the same weights, where the model ties them: then they are in memory once."""
 
-    def __init__(self, embedding: Any, head: Int8Product | SpanProduct | None = None) -> None:
+    def __init__(self, embedding: Any, head: Int8Product | SpanProduct | KQuantProduct | None = None) -> None:
         super().__init__()
         weight = embedding.weight.detach()
         self.num_embeddings, self.embedding_dim = weight.shape

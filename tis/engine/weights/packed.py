@@ -11,6 +11,7 @@ import torch
 
 from tis.engine.kernels.int8_spans import SpanProduct
 from tis.engine.kernels.integer_product import Int8Product, WeightBits, takes_integers
+from tis.engine.kernels.k_quants import KQuantProduct
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
@@ -133,7 +134,7 @@ def _pack_integers(
     if with_embedding and type(embedding) is torch.nn.Embedding and embedding.max_norm is None:
         new_head = getattr(model, "lm_head", None)
         product = getattr(new_head, "product", None)
-        product = product if is_tied and isinstance(product, Int8Product | SpanProduct) else None
+        product = product if is_tied and isinstance(product, Int8Product | SpanProduct | KQuantProduct) else None
         model.set_input_embeddings(Int8Embedding(embedding, product))
     return number
 
