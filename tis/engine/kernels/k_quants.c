@@ -10,7 +10,7 @@
    same bits beside any others. Rows that are multiplied at once share the work of unpacking. */
 #include "integer_rows.h"
 
-enum { SUPER_BLOCK = 256, SCALED = 16, ROUNDED = 32, CHUNK = 128, MAX_ROWS = 96, MIDDLE = 32 };
+enum { SUPER_BLOCK = 256, SCALED = 16, ROUNDED = 32, CHUNK = 128, MAX_ROWS = 96, MIDDLE = 32, FETCHED = 6144 };
 
 /* Of 32 inputs of a row. */
 struct rounded {
@@ -95,7 +95,7 @@ ALWAYS_INLINE struct chunk chunk_of(const struct integer_product *p, int64_t blo
 }
 
 /* A block for some rows: `expand` makes integers of 16 bits and floats of a chunk, which `some_rows` multiplies. */
-#define MULTIPLY_BLOCK(width, rows_at_once, expand, some_rows)                                          \
+#define MULTIPLY_BLOCK(width, rows_at_once, expand, some_rows, one_row)                                 \
   const int64_t row_bytes = k_quants_row_bytes(p);                                                      \
   _Alignas(64) int16_t weights[CHUNK * (width)];                                                        \
   _Alignas(64) float minima[CHUNK / ROUNDED * (width)], totals[MAX_ROWS * (width)];                     \
@@ -107,6 +107,10 @@ ALWAYS_INLINE struct chunk chunk_of(const struct integer_product *p, int64_t blo
       const uint8_t *x = p->integers + first * row_bytes + number * CHUNK * 2;                          \
       const uint8_t *of_x = p->integers + first * row_bytes + p->inputs * 2 +                           \
                             number * (CHUNK / ROUNDED) * (int64_t)sizeof(struct rounded);               \
+      if (p->rows == 1) {                                                                               \
+        one_row(&c, minima, x, (const struct rounded *)of_x, totals);                                   \
+        continue;                                                                                       \
+      }                                                                                                 \
       expand(&c, weights, minima);                                                                      \
       int64_t row = 0;                                                                                  \
       for (; row + (rows_at_once) <= rows; row += (rows_at_once)) SOME(some_rows, rows_at_once, width); \
@@ -130,39 +134,53 @@ enum { AVX2_WIDTH = 16, ROWS = 6 };
 
 TARGET static void round_avx2(const struct integer_product *p, int64_t row) { round_row(p, row); }
 
-TARGET ALWAYS_INLINE void expand_avx2(const struct chunk *c, int16_t *to, float *minima) {
-  const uint8_t *from = c->numbers;
-  for (int group = 0; group < CHUNK / SCALED; group++) {
-    __m256i scales[2];
-    for (int i = 0; i < 2; i++) {
-      const __m128i bytes = _mm_loadl_epi64((const __m128i *)(c->scales + group * AVX2_WIDTH + 8 * i));
-      const __m256i wide = _mm256_cvtepi8_epi32(bytes);
-      scales[i] = _mm256_blend_epi16(wide, _mm256_slli_epi32(wide, 16), 0xaa);
-    }
-    for (int step = 0; step < SCALED; step += GROUP, from += 3 * AVX2_WIDTH) {
-      _mm_prefetch((const char *)from + 4096, _MM_HINT_T0);
-      const __m256i lower = _mm256_set1_epi8(0x3f), middle = _mm256_set1_epi16(MIDDLE);
-#define UPPER(w, by, to) _mm_and_si128(_mm_srli_epi16(w, by), _mm_set1_epi8(to))
-      const __m256i two = _mm256_loadu_si256((const __m256i *)from);
-      const __m128i w0 = _mm256_castsi256_si128(two), w1 = _mm256_extracti128_si256(two, 1);
-      const __m128i w2 = _mm_loadu_si128((const __m128i *)(from + 32));
-      const __m128i w3 = _mm_or_si128(_mm_or_si128(UPPER(w0, 6, 0x03), UPPER(w1, 4, 0x0c)), UPPER(w2, 2, 0x30));
-#undef UPPER
-      const __m256i fours[2] = {_mm256_and_si256(two, lower),
-                                _mm256_and_si256(_mm256_inserti128_si256(_mm256_castsi128_si256(w2), w3, 1), lower)};
-      for (int i = 0; i < 2; i++) {
-        const __m256i even = _mm256_and_si256(fours[i], _mm256_set1_epi16(0xff)), odd = _mm256_srli_epi16(fours[i], 8);
-        _mm256_store_si256((__m256i *)to + i, _mm256_mullo_epi16(_mm256_sub_epi16(even, middle), scales[i]));
-        _mm256_store_si256((__m256i *)to + 2 + i, _mm256_mullo_epi16(_mm256_sub_epi16(odd, middle), scales[i]));
-      }
-      to += GROUP * AVX2_WIDTH;
-    }
+/* Of each output twice, as it has two numbers in a vector. */
+TARGET ALWAYS_INLINE void scales_avx2(const struct chunk *c, int group, __m256i *scales) {
+  for (int i = 0; i < 2; i++) {
+    const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(c->scales + group * AVX2_WIDTH + 8 * i)));
+    scales[i] = _mm256_blend_epi16(wide, _mm256_slli_epi32(wide, 16), 0xaa);
   }
+}
+
+/* Four inputs of all outputs: the first and the third in two vectors, then the others. */
+TARGET ALWAYS_INLINE void unpack_avx2(const uint8_t *from, const __m256i *scales, __m256i *to) {
+  const __m256i lower = _mm256_set1_epi8(0x3f), middle = _mm256_set1_epi16(MIDDLE);
+  _mm_prefetch((const char *)from + FETCHED, _MM_HINT_T0);
+#define UPPER(w, by, to) _mm_and_si128(_mm_srli_epi16(w, by), _mm_set1_epi8(to))
+  const __m256i w01 = _mm256_loadu_si256((const __m256i *)from);
+  const __m128i w0 = _mm256_castsi256_si128(w01), w1 = _mm256_extracti128_si256(w01, 1);
+  const __m128i w2 = _mm_loadu_si128((const __m128i *)(from + 32));
+  const __m128i w3 = _mm_or_si128(_mm_or_si128(UPPER(w0, 6, 0x03), UPPER(w1, 4, 0x0c)), UPPER(w2, 2, 0x30));
+#undef UPPER
+  const __m256i w23 = _mm256_inserti128_si256(_mm256_castsi128_si256(w2), w3, 1);
+  const __m256i fours[2] = {_mm256_and_si256(w01, lower), _mm256_and_si256(w23, lower)};
+  for (int i = 0; i < 2; i++) {
+    const __m256i even = _mm256_and_si256(fours[i], _mm256_set1_epi16(0xff)), odd = _mm256_srli_epi16(fours[i], 8);
+    to[i] = _mm256_mullo_epi16(_mm256_sub_epi16(even, middle), scales[i]);
+    to[2 + i] = _mm256_mullo_epi16(_mm256_sub_epi16(odd, middle), scales[i]);
+  }
+}
+
+TARGET ALWAYS_INLINE void minima_avx2(const struct chunk *c, float *minima) {
   for (int i = 0; i < CHUNK / ROUNDED * AVX2_WIDTH && c->minima; i += 8) {
     const __m256i integers = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(c->minima + i)));
     const __m256 least = _mm256_loadu_ps(c->least + i % AVX2_WIDTH);
     _mm256_store_ps(minima + i, _mm256_mul_ps(_mm256_cvtepi32_ps(integers), least));
   }
+}
+
+TARGET ALWAYS_INLINE void expand_avx2(const struct chunk *c, int16_t *to, float *minima) {
+  const uint8_t *from = c->numbers;
+  for (int group = 0; group < CHUNK / SCALED; group++) {
+    __m256i scales[2];
+    scales_avx2(c, group, scales);
+    for (int step = 0; step < SCALED; step += GROUP, from += 3 * AVX2_WIDTH, to += GROUP * AVX2_WIDTH) {
+      __m256i weights[4];
+      unpack_avx2(from, scales, weights);
+      for (int i = 0; i < 4; i++) _mm256_store_si256((__m256i *)to + i, weights[i]);
+    }
+  }
+  minima_avx2(c, minima);
 }
 
 /* totals += what eight outputs and 32 inputs give one row. */
@@ -203,13 +221,41 @@ TARGET ALWAYS_INLINE void rows_avx2(const struct chunk *c, const int16_t *weight
     END(0) END(1) END(2) END(3) END(4) END(5)
   }
 #undef BEGIN
-#undef SUM
 #undef ADD
 #undef END
 }
 
+/* The same for one row, whose weights are in registers only. */
+TARGET ALWAYS_INLINE void one_row_avx2(const struct chunk *c, float *minima, const uint8_t *x, const struct rounded *of_x,
+                                       float *totals) {
+  const uint8_t *from = c->numbers;
+  minima_avx2(c, minima);
+  for (int group = 0; group < CHUNK / ROUNDED; group++) {
+    const float *minima_of = c->minima ? minima + group * AVX2_WIDTH : NULL;
+    __m256i s0 = _mm256_setzero_si256(), s1 = s0, s2 = s0, s3 = s0;
+    for (int half = 0; half < 2; half++) {
+      __m256i scales[2], w[4];
+      scales_avx2(c, 2 * group + half, scales);
+      for (int step = 0; step < SCALED; step += GROUP, from += 3 * AVX2_WIDTH, x += 2 * GROUP) {
+        int32_t even, odd;
+        memcpy(&even, x, 4), memcpy(&odd, x + 4, 4);
+        __m256i two = _mm256_set1_epi32(even);
+        unpack_avx2(from, scales, w);
+        SUM(s0, w[0]);
+        SUM(s1, w[1]);
+        two = _mm256_set1_epi32(odd);
+        SUM(s2, w[2]);
+        SUM(s3, w[3]);
+      }
+    }
+    add_avx2(totals, _mm256_add_epi32(s0, s2), of_x + group, c->d, minima_of);
+    add_avx2(totals + 8, _mm256_add_epi32(s1, s3), of_x + group, c->d + 8, minima_of ? minima_of + 8 : NULL);
+  }
+}
+#undef SUM
+
 TARGET static void block_avx2(const struct integer_product *p, int64_t block) {
-  MULTIPLY_BLOCK(AVX2_WIDTH, ROWS, expand_avx2, rows_avx2)
+  MULTIPLY_BLOCK(AVX2_WIDTH, ROWS, expand_avx2, rows_avx2, one_row_avx2)
 }
 #undef TARGET
 
@@ -219,34 +265,50 @@ enum { VNNI_WIDTH = 64 };
 
 TARGET static void round_vnni(const struct integer_product *p, int64_t row) { round_row(p, row); }
 
-TARGET ALWAYS_INLINE void expand_vnni(const struct chunk *c, int16_t *to, float *minima) {
-  const uint8_t *from = c->numbers;
-  for (int group = 0; group < CHUNK / SCALED; group++) {
-    __m512i scales[4];
-    for (int i = 0; i < 4; i++) {
-      const __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(c->scales + group * VNNI_WIDTH + 16 * i)));
-      scales[i] = _mm512_mask_blend_epi16(0xaaaaaaaa, wide, _mm512_slli_epi32(wide, 16));
-    }
-    for (int step = 0; step < SCALED; step += GROUP, from += 3 * VNNI_WIDTH) {
-      const __m512i lower = _mm512_set1_epi8(0x3f), middle = _mm512_set1_epi16(MIDDLE);
-#define UPPER(w, by, to) _mm512_and_si512(_mm512_srli_epi16(w, by), _mm512_set1_epi8(to))
-      const __m512i w0 = _mm512_loadu_si512(from), w1 = _mm512_loadu_si512(from + 64), w2 = _mm512_loadu_si512(from + 128);
-      const __m512i w3 = _mm512_or_si512(_mm512_or_si512(UPPER(w0, 6, 0x03), UPPER(w1, 4, 0x0c)), UPPER(w2, 2, 0x30));
-#undef UPPER
-      const __m512i fours[4] = {_mm512_and_si512(w0, lower), _mm512_and_si512(w1, lower), _mm512_and_si512(w2, lower), w3};
-      for (int i = 0; i < 4; i++) {
-        const __m512i even = _mm512_and_si512(fours[i], _mm512_set1_epi16(0xff)), odd = _mm512_srli_epi16(fours[i], 8);
-        _mm512_store_si512((__m512i *)to + i, _mm512_mullo_epi16(_mm512_sub_epi16(even, middle), scales[i]));
-        _mm512_store_si512((__m512i *)to + 4 + i, _mm512_mullo_epi16(_mm512_sub_epi16(odd, middle), scales[i]));
-      }
-      to += GROUP * VNNI_WIDTH;
-    }
+/* Of each output twice, as it has two numbers in a vector. */
+TARGET ALWAYS_INLINE void scales_vnni(const struct chunk *c, int group, __m512i *scales) {
+  for (int i = 0; i < 4; i++) {
+    const __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(c->scales + group * VNNI_WIDTH + 16 * i)));
+    scales[i] = _mm512_mask_blend_epi16(0xaaaaaaaa, wide, _mm512_slli_epi32(wide, 16));
   }
+}
+
+/* Four inputs of all outputs: the first and the third in four vectors, then the others. */
+TARGET ALWAYS_INLINE void unpack_vnni(const uint8_t *from, const __m512i *scales, __m512i *to) {
+  const __m512i lower = _mm512_set1_epi8(0x3f), middle = _mm512_set1_epi16(MIDDLE);
+  for (int i = 0; i < 3 * VNNI_WIDTH; i += 64) _mm_prefetch((const char *)from + FETCHED + i, _MM_HINT_T0);
+#define UPPER(w, by, to) _mm512_and_si512(_mm512_srli_epi16(w, by), _mm512_set1_epi8(to))
+  const __m512i w0 = _mm512_loadu_si512(from), w1 = _mm512_loadu_si512(from + 64), w2 = _mm512_loadu_si512(from + 128);
+  const __m512i w3 = _mm512_or_si512(_mm512_or_si512(UPPER(w0, 6, 0x03), UPPER(w1, 4, 0x0c)), UPPER(w2, 2, 0x30));
+#undef UPPER
+  const __m512i fours[4] = {_mm512_and_si512(w0, lower), _mm512_and_si512(w1, lower), _mm512_and_si512(w2, lower), w3};
+  for (int i = 0; i < 4; i++) {
+    const __m512i even = _mm512_and_si512(fours[i], _mm512_set1_epi16(0xff)), odd = _mm512_srli_epi16(fours[i], 8);
+    to[i] = _mm512_mullo_epi16(_mm512_sub_epi16(even, middle), scales[i]);
+    to[4 + i] = _mm512_mullo_epi16(_mm512_sub_epi16(odd, middle), scales[i]);
+  }
+}
+
+TARGET ALWAYS_INLINE void minima_vnni(const struct chunk *c, float *minima) {
   for (int i = 0; i < CHUNK / ROUNDED * VNNI_WIDTH && c->minima; i += 16) {
     const __m512i integers = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(c->minima + i)));
     const __m512 least = _mm512_loadu_ps(c->least + i % VNNI_WIDTH);
     _mm512_store_ps(minima + i, _mm512_mul_ps(_mm512_cvtepi32_ps(integers), least));
   }
+}
+
+TARGET ALWAYS_INLINE void expand_vnni(const struct chunk *c, int16_t *to, float *minima) {
+  const uint8_t *from = c->numbers;
+  for (int group = 0; group < CHUNK / SCALED; group++) {
+    __m512i scales[4];
+    scales_vnni(c, group, scales);
+    for (int step = 0; step < SCALED; step += GROUP, from += 3 * VNNI_WIDTH, to += GROUP * VNNI_WIDTH) {
+      __m512i weights[8];
+      unpack_vnni(from, scales, weights);
+      for (int i = 0; i < 8; i++) _mm512_store_si512((__m512i *)to + i, weights[i]);
+    }
+  }
+  minima_vnni(c, minima);
 }
 
 /* totals += what 64 outputs and 32 inputs give one row. */
@@ -297,13 +359,46 @@ TARGET ALWAYS_INLINE void rows_vnni(const struct chunk *c, const int16_t *weight
       add_vnni(totals + r * VNNI_WIDTH, sums[r], (const struct rounded *)(of_x + r * row_bytes) + group, c->d, minima_of);
   }
 #undef BEGIN
-#undef SUM
 #undef ADD
 #undef END
 }
 
+/* The same for one row, whose weights are in registers only. */
+TARGET ALWAYS_INLINE void one_row_vnni(const struct chunk *c, float *minima, const uint8_t *x, const struct rounded *of_x,
+                                       float *totals) {
+  const uint8_t *from = c->numbers;
+  minima_vnni(c, minima);
+  for (int group = 0; group < CHUNK / ROUNDED; group++) {
+    _Alignas(64) int32_t sums[VNNI_WIDTH];
+    __m512i s0 = _mm512_setzero_si512(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+    for (int half = 0; half < 2; half++) {
+      __m512i scales[4], w[8];
+      scales_vnni(c, 2 * group + half, scales);
+      for (int step = 0; step < SCALED; step += GROUP, from += 3 * VNNI_WIDTH, x += 2 * GROUP) {
+        int32_t even, odd;
+        memcpy(&even, x, 4), memcpy(&odd, x + 4, 4);
+        __m512i two = _mm512_set1_epi32(even);
+        unpack_vnni(from, scales, w);
+        SUM(s0, w[0]);
+        SUM(s1, w[1]);
+        SUM(s2, w[2]);
+        SUM(s3, w[3]);
+        two = _mm512_set1_epi32(odd);
+        SUM(s4, w[4]);
+        SUM(s5, w[5]);
+        SUM(s6, w[6]);
+        SUM(s7, w[7]);
+      }
+    }
+    _mm512_store_si512(sums, _mm512_add_epi32(s0, s4)), _mm512_store_si512(sums + 16, _mm512_add_epi32(s1, s5));
+    _mm512_store_si512(sums + 32, _mm512_add_epi32(s2, s6)), _mm512_store_si512(sums + 48, _mm512_add_epi32(s3, s7));
+    add_vnni(totals, sums, of_x + group, c->d, c->minima ? minima + group * VNNI_WIDTH : NULL);
+  }
+}
+#undef SUM
+
 TARGET static void block_vnni(const struct integer_product *p, int64_t block) {
-  MULTIPLY_BLOCK(VNNI_WIDTH, ROWS, expand_vnni, rows_vnni)
+  MULTIPLY_BLOCK(VNNI_WIDTH, ROWS, expand_vnni, rows_vnni, one_row_vnni)
 }
 #undef TARGET
 #endif

@@ -45,7 +45,7 @@ class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
         self.padding_idx = embedding.padding_idx
         self.register_buffer("like", weight.new_zeros(1), persistent=False)  # has the type of the model, later too
         self.num_bytes, self._head, self._blocks = 0, head, None
-        if head is None and (rows := _rows_of_8_bits(weight)):
+        if head is None and (rows := _rows_of_a_file(weight)):
             self._blocks = rows.in_memory()
             self.num_bytes = int(self._blocks.blocks.nbytes)
         elif head is None:
@@ -68,10 +68,10 @@ class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
         return rows.to(self.like.dtype).view(*ids.shape, self.embedding_dim)
 
 
-def _rows_of_8_bits(weight: Any) -> BlockRows | None:
-    """Of a GGUF file, whose blocks stay as they are."""
+def _rows_of_a_file(weight: Any) -> BlockRows | None:
+    """Of GGUF, whose blocks stay as they are."""
     parts: Sequence[Any] = getattr(weight, "parts", ())
-    return parts[0] if len(parts) == 1 and isinstance(parts[0], BlockRows) and parts[0].span else None
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], BlockRows) else None
 
 
 def _rounded(weight: Any) -> tuple[Any, Any]:
