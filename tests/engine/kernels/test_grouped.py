@@ -130,7 +130,15 @@ def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(library: Path, tmp_p
     folder = Path(build.__file__).parent
     sources = (
         str(folder / f"{name}.c")
-        for name in ("integer_product", "int8_product", "int8_tiles", "int8_spans", "k_quants", "int4_product", "int4_pack")
+        for name in (
+            "integer_product",
+            "int8_product",
+            "int8_tiles",
+            "int8_spans",
+            "k_quants",
+            "int4_product",
+            "int4_pack",
+        )
     )
     built = compile_c(tmp_path, ["-O1", "-fopenmp", "-DSOFTWARE_VNNI", *sources, "-lm"])
     vnni = NativeKernels(ctypes.CDLL(str(built)), "avx512")

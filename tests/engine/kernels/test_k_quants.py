@@ -9,11 +9,13 @@ from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize
 
 from tests.engine.gguf_files import quantised
+from tis.engine.kernels.experts import ExpertMatrices, NativeExperts
 from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
 from tis.engine.kernels.gguf_types import TYPES_OF_GGUF
 from tis.engine.kernels.integer_product import Int8Product, takes_integers
 from tis.engine.kernels.k_quants import KQuantProduct
-from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.native import NativeKernels, Scratch
+from tis.engine.weights.block_tensor import BlockStack, BlockTensor
 
 # rows, outputs of each part, and inputs
 SHAPES = [
@@ -60,10 +62,10 @@ def official(parts: list[BlockRows]) -> Any:
     return torch.from_numpy(np.concatenate(rows))
 
 
-def as_in_file(part: BlockRows) -> tuple[Any, Any, Any, Any, Any]:
-    """Numbers with their sign and scales, [outputs, inputs], minima for each 32, d and least for each 256."""
+def as_in_file(part: BlockRows) -> tuple[Any, Any, Any, Any]:
+    """Numbers times scales [outputs, inputs], minima for each 32 inputs, and what both are multiplied with for each 256."""
     blocks = part.blocks.numpy().reshape(len(part), -1, TYPES_OF_GGUF[part.ggml_type].num_bytes)
-    plain = blocks.copy()  # with d = 1, and no minima: the scales times numbers are what the official reader says
+    plain = blocks.copy()  # with d = 1, and no minima: scales times numbers are what the official reader says
     one = np.array([1, 0], np.float16).view(np.uint8)
     if part.ggml_type == Kind.Q6_K:
         d = blocks[..., 208:210].copy().view(np.float16)
@@ -71,20 +73,16 @@ def as_in_file(part: BlockRows) -> tuple[Any, Any, Any, Any, Any]:
         minima, least = np.zeros((*blocks.shape[:2], 8)), np.zeros_like(d)
     else:
         d, least = (blocks[..., at : at + 2].copy().view(np.float16) for at in (0, 2))
-        low, high, both = blocks[..., 4:8], blocks[..., 8:12], blocks[..., 12:16]
-        minima = np.concatenate([high & 63, both >> 4 | high >> 6 << 4], -1).astype(float)
-        assert low.shape == high.shape
         plain[..., 0:4] = one
+        upper, both = blocks[..., 8:12], blocks[..., 12:16]
+        minima = np.concatenate([upper & 63, both >> 4 | upper >> 6 << 4], -1)
     scaled = dequantize(plain.reshape(len(part), -1), Kind(part.ggml_type))
-    return scaled, minima.reshape(len(part), -1), d[..., 0].astype(np.float32), least[..., 0].astype(np.float32), None
+    return scaled, minima.reshape(len(part), -1), d[..., 0].astype(np.float32), least[..., 0].astype(np.float32)
 
 
 def computed_by_numpy(parts: list[BlockRows], x: Any) -> Any:
     """For each 32 inputs: integers of rows of 15 bits times numbers and scales, exactly; then d, power and minima."""
-    scaled, minima, d, least, _ = (
-        None if some[0] is None else np.concatenate(some)
-        for some in zip(*(as_in_file(part) for part in parts), strict=True)
-    )
+    scaled, minima, d, least = (np.concatenate(some) for some in zip(*map(as_in_file, parts), strict=True))
     grouped = x.float().unflatten(1, (-1, 32))
     largest = grouped.abs().amax(-1)
     powers = torch.frexp(largest)[1] - 14
@@ -185,3 +183,20 @@ def test_it_takes_as_many_bits_as_the_documents_say(kernels: NativeKernels, mix:
     product = product_of(parts_of(kernels, MIXES[mix], (128, 64, 64), 512), kernels)
     bits = 8 * sum(one.nbytes for one in product.tensors) / (product.outputs * product.inputs)
     assert bits == (6.625 if mix == "Q6_K" else 7)
+
+
+def test_experts_are_multiplied_as_those_of_the_file(kernels: NativeKernels) -> None:
+    """One way for all of them: where one has minima, the blocks of all have room for some."""
+    gates = [
+        BlockTensor(parts_of(kernels, [kind, Kind.Q6_K], (256, 256), 256), torch.float32)
+        for kind in (Kind.Q6_K, Kind.Q5_K, Kind.Q6_K)
+    ]
+    downs = [BlockTensor(parts_of(kernels, [Kind.Q6_K], (256,), 256), torch.float32) for _ in gates]
+    native = NativeExperts(ExpertMatrices(BlockStack(gates), BlockStack(downs)), kernels, None, Scratch(), bits=8)
+    x, chosen, shares = torch.randn(9, 256) * 0.01, torch.arange(9)[:, None] % 3, torch.rand(9, 1)
+    expected = []
+    for row, expert in enumerate(chosen[:, 0].tolist()):
+        gate, up = (x[row].double() @ gates[expert].numbers().double().T).chunk(2)
+        expected.append(shares[row] * (torch.nn.functional.silu(gate) * up @ downs[expert].numbers().double().T))
+    exact = torch.stack(expected)
+    assert float((native(x, chosen, shares).double() - exact).norm() / exact.norm()) < 1e-3

@@ -172,8 +172,8 @@ def _rounded(weight: Any) -> tuple[Any, Any]:
 
 
 def integers_of_row(inputs: int) -> int:
-    """Bytes of a row whose numbers are rounded, and of what is said of each 32 of them."""
-    return 2 * (inputs + 2 * _TILE - 1) + 8 * -(-inputs // _GROUP)
+    """Bytes of a row whose numbers are rounded, and of what is said of each 32 of them, at most."""
+    return 2 * (inputs + 2 * _TILE - 1) + 16 * -(-inputs // _GROUP)
 
 
 def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int) -> bool:

@@ -14,8 +14,9 @@ enum { SUPER_BLOCK = 256, SCALED = 16, ROUNDED = 32, CHUNK = 128, MAX_ROWS = 96,
 
 /* Of 32 inputs of a row. */
 struct rounded {
-  float power; /* of two */
-  float sum;   /* of the integers, times the power */
+  float power;       /* of two */
+  float sum;         /* of the integers, times the power */
+  int32_t middle[2]; /* of 16 each: 32 times their sum */
 };
 
 static int is_avx2(int64_t level) { return level == K_QUANTS_AVX2 || level == K_MINIMA_AVX2; }
@@ -46,19 +47,20 @@ ALWAYS_INLINE struct rounded round_numbers(const float *numbers, int16_t *to) {
   if ((largest & 0x7fffff) >= 0x7ffe00) exponent++;
   if (exponent < 32 || largest >= 0x7f800000) {
     memset(to, 0, ROUNDED * sizeof *to);
-    return (struct rounded){largest >= 0x7f800000 ? NAN : 0, 0};
+    return (struct rounded){largest >= 0x7f800000 ? NAN : 0, 0, {0, 0}};
   }
   const uint32_t bits = (uint32_t)(exponent - 13) << 23, inverse_bits = (uint32_t)(267 - exponent) << 23;
   float power, inverse;
   memcpy(&power, &bits, 4);
   memcpy(&inverse, &inverse_bits, 4);
-  int32_t integers[ROUNDED], sum = 0;
-  for (int i = 0; i < ROUNDED; i++) integers[i] = (int32_t)rintf(numbers[i] * inverse), sum += integers[i];
+  int32_t integers[ROUNDED], first = 0, second = 0;
+  for (int i = 0; i < ROUNDED; i++) integers[i] = (int32_t)rintf(numbers[i] * inverse);
+  for (int i = 0; i < SCALED; i++) first += integers[i], second += integers[SCALED + i];
   for (int i = 0; i < ROUNDED; i += GROUP) {
     to[i] = (int16_t)integers[i], to[i + 1] = (int16_t)integers[i + 2];
     to[i + 2] = (int16_t)integers[i + 1], to[i + 3] = (int16_t)integers[i + 3];
   }
-  return (struct rounded){power, (float)sum * power};
+  return (struct rounded){power, (float)(first + second) * power, {MIDDLE * first, MIDDLE * second}};
 }
 
 ALWAYS_INLINE void round_row(const struct integer_product *p, int64_t row) {
@@ -134,17 +136,14 @@ enum { AVX2_WIDTH = 16, ROWS = 6 };
 
 TARGET static void round_avx2(const struct integer_product *p, int64_t row) { round_row(p, row); }
 
-/* Of each output twice, as it has two numbers in a vector. */
-TARGET ALWAYS_INLINE void scales_avx2(const struct chunk *c, int group, __m256i *scales) {
-  for (int i = 0; i < 2; i++) {
-    const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(c->scales + group * AVX2_WIDTH + 8 * i)));
-    scales[i] = _mm256_blend_epi16(wide, _mm256_slli_epi32(wide, 16), 0xaa);
-  }
+/* Of eight outputs, as integers of 32 bits. */
+TARGET ALWAYS_INLINE __m256i scales_avx2(const struct chunk *c, int group, int i) {
+  return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(c->scales + group * AVX2_WIDTH + 8 * i)));
 }
 
-/* Four inputs of all outputs: the first and the third in two vectors, then the others. */
-TARGET ALWAYS_INLINE void unpack_avx2(const uint8_t *from, const __m256i *scales, __m256i *to) {
-  const __m256i lower = _mm256_set1_epi8(0x3f), middle = _mm256_set1_epi16(MIDDLE);
+/* Four inputs of all outputs: the first and the third in two vectors, then the others. 32 is added to them. */
+TARGET ALWAYS_INLINE void unpack_avx2(const uint8_t *from, __m256i *to) {
+  const __m256i lower = _mm256_set1_epi8(0x3f);
   _mm_prefetch((const char *)from + FETCHED, _MM_HINT_T0);
 #define UPPER(w, by, to) _mm_and_si128(_mm_srli_epi16(w, by), _mm_set1_epi8(to))
   const __m256i w01 = _mm256_loadu_si256((const __m256i *)from);
@@ -155,9 +154,8 @@ TARGET ALWAYS_INLINE void unpack_avx2(const uint8_t *from, const __m256i *scales
   const __m256i w23 = _mm256_inserti128_si256(_mm256_castsi128_si256(w2), w3, 1);
   const __m256i fours[2] = {_mm256_and_si256(w01, lower), _mm256_and_si256(w23, lower)};
   for (int i = 0; i < 2; i++) {
-    const __m256i even = _mm256_and_si256(fours[i], _mm256_set1_epi16(0xff)), odd = _mm256_srli_epi16(fours[i], 8);
-    to[i] = _mm256_mullo_epi16(_mm256_sub_epi16(even, middle), scales[i]);
-    to[2 + i] = _mm256_mullo_epi16(_mm256_sub_epi16(odd, middle), scales[i]);
+    to[i] = _mm256_and_si256(fours[i], _mm256_set1_epi16(0xff));
+    to[2 + i] = _mm256_srli_epi16(fours[i], 8);
   }
 }
 
@@ -172,12 +170,18 @@ TARGET ALWAYS_INLINE void minima_avx2(const struct chunk *c, float *minima) {
 TARGET ALWAYS_INLINE void expand_avx2(const struct chunk *c, int16_t *to, float *minima) {
   const uint8_t *from = c->numbers;
   for (int group = 0; group < CHUNK / SCALED; group++) {
-    __m256i scales[2];
-    scales_avx2(c, group, scales);
+    __m256i twice[2]; /* in both halves of the 32 bits */
+    for (int i = 0; i < 2; i++) {
+      const __m256i scales = scales_avx2(c, group, i);
+      twice[i] = _mm256_blend_epi16(scales, _mm256_slli_epi32(scales, 16), 0xaa);
+    }
     for (int step = 0; step < SCALED; step += GROUP, from += 3 * AVX2_WIDTH, to += GROUP * AVX2_WIDTH) {
-      __m256i weights[4];
-      unpack_avx2(from, scales, weights);
-      for (int i = 0; i < 4; i++) _mm256_store_si256((__m256i *)to + i, weights[i]);
+      __m256i numbers[4];
+      unpack_avx2(from, numbers);
+      for (int i = 0; i < 4; i++) {
+        const __m256i number = _mm256_sub_epi16(numbers[i], _mm256_set1_epi16(MIDDLE));
+        _mm256_store_si256((__m256i *)to + i, _mm256_mullo_epi16(number, twice[i % 2]));
+      }
     }
   }
   minima_avx2(c, minima);
@@ -225,31 +229,32 @@ TARGET ALWAYS_INLINE void rows_avx2(const struct chunk *c, const int16_t *weight
 #undef END
 }
 
-/* The same for one row, whose weights are in registers only. */
+/* The same integers for one row: sums of 16 numbers are multiplied with scales, not the numbers. */
 TARGET ALWAYS_INLINE void one_row_avx2(const struct chunk *c, float *minima, const uint8_t *x, const struct rounded *of_x,
                                        float *totals) {
   const uint8_t *from = c->numbers;
   minima_avx2(c, minima);
-  for (int group = 0; group < CHUNK / ROUNDED; group++) {
+  for (int group = 0; group < CHUNK / ROUNDED; group++, of_x++) {
     const float *minima_of = c->minima ? minima + group * AVX2_WIDTH : NULL;
-    __m256i s0 = _mm256_setzero_si256(), s1 = s0, s2 = s0, s3 = s0;
+    __m256i first = _mm256_setzero_si256(), second = first, numbers[4], two;
     for (int half = 0; half < 2; half++) {
-      __m256i scales[2], w[4];
-      scales_avx2(c, 2 * group + half, scales);
+      __m256i s0 = _mm256_set1_epi32(-of_x->middle[half]), s1 = s0;
       for (int step = 0; step < SCALED; step += GROUP, from += 3 * AVX2_WIDTH, x += 2 * GROUP) {
         int32_t even, odd;
         memcpy(&even, x, 4), memcpy(&odd, x + 4, 4);
-        __m256i two = _mm256_set1_epi32(even);
-        unpack_avx2(from, scales, w);
-        SUM(s0, w[0]);
-        SUM(s1, w[1]);
+        unpack_avx2(from, numbers);
+        two = _mm256_set1_epi32(even);
+        SUM(s0, numbers[0]);
+        SUM(s1, numbers[1]);
         two = _mm256_set1_epi32(odd);
-        SUM(s2, w[2]);
-        SUM(s3, w[3]);
+        SUM(s0, numbers[2]);
+        SUM(s1, numbers[3]);
       }
+      first = _mm256_add_epi32(first, _mm256_mullo_epi32(s0, scales_avx2(c, 2 * group + half, 0)));
+      second = _mm256_add_epi32(second, _mm256_mullo_epi32(s1, scales_avx2(c, 2 * group + half, 1)));
     }
-    add_avx2(totals, _mm256_add_epi32(s0, s2), of_x + group, c->d, minima_of);
-    add_avx2(totals + 8, _mm256_add_epi32(s1, s3), of_x + group, c->d + 8, minima_of ? minima_of + 8 : NULL);
+    add_avx2(totals, first, of_x, c->d, minima_of);
+    add_avx2(totals + 8, second, of_x, c->d + 8, minima_of ? minima_of + 8 : NULL);
   }
 }
 #undef SUM
@@ -265,17 +270,14 @@ enum { VNNI_WIDTH = 64 };
 
 TARGET static void round_vnni(const struct integer_product *p, int64_t row) { round_row(p, row); }
 
-/* Of each output twice, as it has two numbers in a vector. */
-TARGET ALWAYS_INLINE void scales_vnni(const struct chunk *c, int group, __m512i *scales) {
-  for (int i = 0; i < 4; i++) {
-    const __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(c->scales + group * VNNI_WIDTH + 16 * i)));
-    scales[i] = _mm512_mask_blend_epi16(0xaaaaaaaa, wide, _mm512_slli_epi32(wide, 16));
-  }
+/* Of 16 outputs, as integers of 32 bits. */
+TARGET ALWAYS_INLINE __m512i scales_vnni(const struct chunk *c, int group, int i) {
+  return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(c->scales + group * VNNI_WIDTH + 16 * i)));
 }
 
-/* Four inputs of all outputs: the first and the third in four vectors, then the others. */
-TARGET ALWAYS_INLINE void unpack_vnni(const uint8_t *from, const __m512i *scales, __m512i *to) {
-  const __m512i lower = _mm512_set1_epi8(0x3f), middle = _mm512_set1_epi16(MIDDLE);
+/* Four inputs of all outputs: the first and the third in four vectors, then the others. 32 is added to them. */
+TARGET ALWAYS_INLINE void unpack_vnni(const uint8_t *from, __m512i *to) {
+  const __m512i lower = _mm512_set1_epi8(0x3f);
   for (int i = 0; i < 3 * VNNI_WIDTH; i += 64) _mm_prefetch((const char *)from + FETCHED + i, _MM_HINT_T0);
 #define UPPER(w, by, to) _mm512_and_si512(_mm512_srli_epi16(w, by), _mm512_set1_epi8(to))
   const __m512i w0 = _mm512_loadu_si512(from), w1 = _mm512_loadu_si512(from + 64), w2 = _mm512_loadu_si512(from + 128);
@@ -283,9 +285,8 @@ TARGET ALWAYS_INLINE void unpack_vnni(const uint8_t *from, const __m512i *scales
 #undef UPPER
   const __m512i fours[4] = {_mm512_and_si512(w0, lower), _mm512_and_si512(w1, lower), _mm512_and_si512(w2, lower), w3};
   for (int i = 0; i < 4; i++) {
-    const __m512i even = _mm512_and_si512(fours[i], _mm512_set1_epi16(0xff)), odd = _mm512_srli_epi16(fours[i], 8);
-    to[i] = _mm512_mullo_epi16(_mm512_sub_epi16(even, middle), scales[i]);
-    to[4 + i] = _mm512_mullo_epi16(_mm512_sub_epi16(odd, middle), scales[i]);
+    to[i] = _mm512_and_si512(fours[i], _mm512_set1_epi16(0xff));
+    to[4 + i] = _mm512_srli_epi16(fours[i], 8);
   }
 }
 
@@ -300,12 +301,18 @@ TARGET ALWAYS_INLINE void minima_vnni(const struct chunk *c, float *minima) {
 TARGET ALWAYS_INLINE void expand_vnni(const struct chunk *c, int16_t *to, float *minima) {
   const uint8_t *from = c->numbers;
   for (int group = 0; group < CHUNK / SCALED; group++) {
-    __m512i scales[4];
-    scales_vnni(c, group, scales);
+    __m512i twice[4]; /* in both halves of the 32 bits */
+    for (int i = 0; i < 4; i++) {
+      const __m512i scales = scales_vnni(c, group, i);
+      twice[i] = _mm512_mask_blend_epi16(0xaaaaaaaa, scales, _mm512_slli_epi32(scales, 16));
+    }
     for (int step = 0; step < SCALED; step += GROUP, from += 3 * VNNI_WIDTH, to += GROUP * VNNI_WIDTH) {
-      __m512i weights[8];
-      unpack_vnni(from, scales, weights);
-      for (int i = 0; i < 8; i++) _mm512_store_si512((__m512i *)to + i, weights[i]);
+      __m512i numbers[8];
+      unpack_vnni(from, numbers);
+      for (int i = 0; i < 8; i++) {
+        const __m512i number = _mm512_sub_epi16(numbers[i], _mm512_set1_epi16(MIDDLE));
+        _mm512_store_si512((__m512i *)to + i, _mm512_mullo_epi16(number, twice[i % 4]));
+      }
     }
   }
   minima_vnni(c, minima);
@@ -363,36 +370,37 @@ TARGET ALWAYS_INLINE void rows_vnni(const struct chunk *c, const int16_t *weight
 #undef END
 }
 
-/* The same for one row, whose weights are in registers only. */
+/* The same integers for one row: sums of 16 numbers are multiplied with scales, not the numbers. */
 TARGET ALWAYS_INLINE void one_row_vnni(const struct chunk *c, float *minima, const uint8_t *x, const struct rounded *of_x,
                                        float *totals) {
   const uint8_t *from = c->numbers;
   minima_vnni(c, minima);
-  for (int group = 0; group < CHUNK / ROUNDED; group++) {
-    _Alignas(64) int32_t sums[VNNI_WIDTH];
-    __m512i s0 = _mm512_setzero_si512(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+  for (int group = 0; group < CHUNK / ROUNDED; group++, of_x++) {
+    _Alignas(64) int32_t sums[VNNI_WIDTH] = {0};
     for (int half = 0; half < 2; half++) {
-      __m512i scales[4], w[8];
-      scales_vnni(c, 2 * group + half, scales);
+      __m512i s0 = _mm512_set1_epi32(-of_x->middle[half]), s1 = s0, s2 = s0, s3 = s0, two, numbers[8];
       for (int step = 0; step < SCALED; step += GROUP, from += 3 * VNNI_WIDTH, x += 2 * GROUP) {
         int32_t even, odd;
         memcpy(&even, x, 4), memcpy(&odd, x + 4, 4);
-        __m512i two = _mm512_set1_epi32(even);
-        unpack_vnni(from, scales, w);
-        SUM(s0, w[0]);
-        SUM(s1, w[1]);
-        SUM(s2, w[2]);
-        SUM(s3, w[3]);
+        unpack_vnni(from, numbers);
+        two = _mm512_set1_epi32(even);
+        SUM(s0, numbers[0]);
+        SUM(s1, numbers[1]);
+        SUM(s2, numbers[2]);
+        SUM(s3, numbers[3]);
         two = _mm512_set1_epi32(odd);
-        SUM(s4, w[4]);
-        SUM(s5, w[5]);
-        SUM(s6, w[6]);
-        SUM(s7, w[7]);
+        SUM(s0, numbers[4]);
+        SUM(s1, numbers[5]);
+        SUM(s2, numbers[6]);
+        SUM(s3, numbers[7]);
       }
+#define ADD(i)                                                                                       \
+  _mm512_store_si512(sums + 16 * i, _mm512_add_epi32(_mm512_load_si512(sums + 16 * i),               \
+                                                     _mm512_mullo_epi32(s##i, scales_vnni(c, 2 * group + half, i))));
+      ADD(0) ADD(1) ADD(2) ADD(3)
+#undef ADD
     }
-    _mm512_store_si512(sums, _mm512_add_epi32(s0, s4)), _mm512_store_si512(sums + 16, _mm512_add_epi32(s1, s5));
-    _mm512_store_si512(sums + 32, _mm512_add_epi32(s2, s6)), _mm512_store_si512(sums + 48, _mm512_add_epi32(s3, s7));
-    add_vnni(totals, sums, of_x + group, c->d, c->minima ? minima + group * VNNI_WIDTH : NULL);
+    add_vnni(totals, sums, of_x, c->d, c->minima ? minima + group * VNNI_WIDTH : NULL);
   }
 }
 #undef SUM
