@@ -2,9 +2,9 @@
 
     python benchmarks/k_quants.py [--rounds 10] [--copies 24] [--rows 1,4,16,64,210] [--isa avx2]
 
-Copies of the weights are read in turn, so that they come from memory as in a model. Times are milliseconds of CPU of one
-thread, the best of all rounds, which a busy machine changes little. Before that: what weights take, and what is lost of a
-product of float32 rows with the numbers that the file has.
+Copies of the weights are read in turn, so that they come from memory as in a model. Times are milliseconds of CPU of
+one thread, the best of all rounds, which a busy machine changes little. Before that: what weights take, and what is
+lost of a product of float32 rows with the numbers that the file has.
 """
 
 import argparse

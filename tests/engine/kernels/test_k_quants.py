@@ -1,4 +1,4 @@
-"""K-quants of GGUF files: products keep all that the file says, and all levels have the bits of the same sums in numpy."""
+"""K-quants of GGUF files: products keep what the file says, and all levels have the bits of the same sums in numpy."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def official(parts: list[BlockRows]) -> Any:
 
 
 def as_in_file(part: BlockRows) -> tuple[Any, Any, Any, Any]:
-    """Numbers times scales [outputs, inputs], minima for each 32 inputs, and what both are multiplied with for each 256."""
+    """Numbers times scales [outputs, inputs], minima for each 32, and for each 256 what both are multiplied with."""
     blocks = part.blocks.numpy().reshape(len(part), -1, TYPES_OF_GGUF[part.ggml_type].num_bytes)
     plain = blocks.copy()  # with d = 1, and no minima: scales times numbers are what the official reader says
     one = np.array([1, 0], np.float16).view(np.uint8)

@@ -171,7 +171,7 @@ def common_span(matrices: Sequence[Sequence[Any]]) -> int:
 
 
 def six_bit_numbers(bytes_of_numbers: Any, width: int, block: Any, at: Any) -> Any:
-    """uint8 [number, span, step, 4] of outputs. `bytes_of_numbers` [block, span, bytes], of blocks of `width` outputs."""
+    """uint8 [number, span, step, 4] of outputs, from [block, span, bytes]; blocks have `width` outputs."""
     quarter = width // _FOUR  # outputs of a vector
     three = bytes_of_numbers.unflatten(-1, (-1, 3, quarter, _FOUR))
     three = three[block, :, :, :, at % quarter]  # [number, span, step, vector, 4]
