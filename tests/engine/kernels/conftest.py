@@ -54,6 +54,8 @@ def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Pat
         "int8_tiles.c",
         "int8_spans.c",
         "k_quants.c",
+        "k_quants_avx2.c",
+        "k_quants_vnni.c",
         "k_quants_pack.c",
         "gguf_blocks.c",
         "int4_product.c",

@@ -9,7 +9,7 @@
 
 struct gguf_blocks {
   const uint8_t *blocks; /* [rows, row_bytes] */
-  void *out;             /* float32 [rows, inputs], or blocks of int4_product.c or k_quants.c */
+  void *out;             /* float32 [rows, inputs], or blocks of int4_product.c or k_quants.h */
   float *scales;         /* of outputs, for 4 bits; [block][super-block][output] of k-quants */
   int64_t rows, inputs, row_bytes, type, threads;
   int64_t first, width;  /* for blocks: the number of the first row among the outputs, and outputs of a block */

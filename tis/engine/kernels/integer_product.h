@@ -17,7 +17,7 @@ enum {
   INT8_SPANS_VNNI = 8,
   INT6_AVX2 = 9,
   INT6_VNNI = 10,
-  K_QUANTS_AVX2 = 11, /* see k_quants.c */
+  K_QUANTS_AVX2 = 11, /* see k_quants.h */
   K_QUANTS_VNNI = 12,
   K_MINIMA_AVX2 = 13,
   K_MINIMA_VNNI = 14

@@ -1,4 +1,4 @@
-"""K-quants of GGUF files, which keep all that the file says of them: see k_quants.c."""
+"""K-quants of GGUF files, which keep all that the file says of them: see k_quants.h."""
 
 from collections.abc import Sequence
 from typing import Any

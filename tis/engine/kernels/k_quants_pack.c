@@ -1,4 +1,4 @@
-/* K-quants of GGUF files, put into the blocks of k_quants.c: numbers, scales and minima stay. */
+/* K-quants of GGUF files, put into the blocks of k_quants.h: numbers, scales and minima stay. */
 #include "gguf_blocks.h"
 
 #ifdef __x86_64__
