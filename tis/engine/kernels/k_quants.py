@@ -65,7 +65,7 @@ class KQuantProduct(IntegerProduct):
         signed = six_bit_numbers(numbers, self._width, block, at).flatten(2).float() - _MIDDLE
         weights = signed.unflatten(-1, (-1, _WITH_SCALE)) * factors
         if self._has_minima:
-            offsets = of_outputs(minima, torch.uint8) * of_outputs(least.contiguous(), torch.float32)
+            offsets = of_outputs(minima, torch.uint8) * of_outputs(least, torch.float32)
             weights = weights.flatten(2).unflatten(-1, (-1, _WITH_MINIMUM)) - offsets
         return weights.flatten(1)
 
