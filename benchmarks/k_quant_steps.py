@@ -4,8 +4,8 @@
 
 A random Qwen3 (hidden 1024, 16 and 8 heads of 128, intermediate 3072), written as Q6_K and mixed as llama.cpp mixes
 Q4_K_M and Q5_K_M, but with more bits in all layers, not in half of them: so differences are larger than in a file.
-Times are milliseconds of CPU of one thread, the best of alternating rounds. The last column is how far the logarithms of
-the ten likeliest tokens are from those of Transformers with the numbers of the file, at most, in float32.
+Times are milliseconds of CPU of one thread, the best of alternating rounds. The last column is how far the logarithms
+of the ten likeliest tokens are from those of Transformers with the numbers of the file, at most, in float32.
 """
 
 import argparse

@@ -13,7 +13,7 @@
 
 #include "integer_rows.h"
 
-enum { SUPER_BLOCK = 256, SCALED = 16, ROUNDED = 32, CHUNK = 128, MAX_ROWS = 96, MIDDLE = 32, FETCHED = 6144 };
+enum { SUPER_BLOCK = 256, SCALED = 16, ROUNDED = 32, CHUNK = 128, MAX_ROWS = 96, ROWS = 6, MIDDLE = 32, FETCHED = 6144 };
 
 /* Of 32 inputs of a row. */
 struct rounded {
@@ -86,7 +86,7 @@ ALWAYS_INLINE struct chunk chunk_of(const struct integer_product *p, int64_t blo
 
 /* A block of weights. `expand` makes integers of 16 bits of a chunk, two inputs of each output and the next two, which
    `some_rows` multiplies; they stay in the near cache. */
-#define MULTIPLY_BLOCK(width, rows_at_once, expand, some_rows, one_row)                                 \
+#define MULTIPLY_BLOCK(width, expand, some_rows, one_row)                                               \
   const int64_t row_bytes = k_quants_row_bytes(p);                                                      \
   _Alignas(64) int16_t weights[CHUNK * (width)];                                                        \
   _Alignas(64) float minima[CHUNK / ROUNDED * (width)], totals[MAX_ROWS * (width)];                     \
@@ -104,7 +104,7 @@ ALWAYS_INLINE struct chunk chunk_of(const struct integer_product *p, int64_t blo
       }                                                                                                 \
       expand(&c, weights, minima);                                                                      \
       int64_t row = 0;                                                                                  \
-      for (; row + (rows_at_once) <= rows; row += (rows_at_once)) SOME(some_rows, rows_at_once, width); \
+      for (; row + ROWS <= rows; row += ROWS) SOME(some_rows, ROWS, width);                             \
       switch (rows - row) {                                                                             \
         case 1: SOME(some_rows, 1, width); break;                                                       \
         case 2: SOME(some_rows, 2, width); break;                                                       \

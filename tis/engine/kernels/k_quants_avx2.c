@@ -5,7 +5,7 @@
 #include "k_quants.h"
 
 #define TARGET __attribute__((target("avx2,fma")))
-enum { AVX2_WIDTH = 16, ROWS = 6 };
+enum { AVX2_WIDTH = 16 };
 
 TARGET void k_quants_round_avx2(const struct integer_product *p, int64_t row) { round_row(p, row); }
 
@@ -133,6 +133,6 @@ TARGET ALWAYS_INLINE void one_row_avx2(const struct chunk *c, float *minima, con
 #undef SUM
 
 TARGET void k_quants_block_avx2(const struct integer_product *p, int64_t block) {
-  MULTIPLY_BLOCK(AVX2_WIDTH, ROWS, expand_avx2, rows_avx2, one_row_avx2)
+  MULTIPLY_BLOCK(AVX2_WIDTH, expand_avx2, rows_avx2, one_row_avx2)
 }
 #endif

@@ -145,6 +145,6 @@ TARGET ALWAYS_INLINE void one_row_vnni(const struct chunk *c, float *minima, con
 #undef SUM
 
 TARGET void k_quants_block_vnni(const struct integer_product *p, int64_t block) {
-  MULTIPLY_BLOCK(VNNI_WIDTH, ROWS, expand_vnni, rows_vnni, one_row_vnni)
+  MULTIPLY_BLOCK(VNNI_WIDTH, expand_vnni, rows_vnni, one_row_vnni)
 }
 #endif
