@@ -69,9 +69,9 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
 
 
 def pack_blocks(model: Any, kernels: NativeKernels) -> int:
-    """Packs what a file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
+    """Packs what a file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits as `product_of` keeps them in 8.
 
-    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. FP8 is left for `pack_weights`.
+    So are merged matrices of several kinds. FP8 is left for `pack_weights`.
     """
     places = [
         place
