@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from tests.engine.kernels.test_int8_spans import random_rows
+from tests.engine.kernels.test_k_quants import MIXES, parts_of
 from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.int8_spans import Int8SpanProduct
 from tis.engine.kernels.integer_product import WeightBits, takes_integers
+from tis.engine.kernels.k_quants import KQuantProduct
 from tis.engine.kernels.native import NativeKernels
 
 INPUTS, OUTPUTS = 1024, 130  # some blocks of 16 or 64 outputs, the last of which is not whole
@@ -27,12 +29,15 @@ def product_with(kind: str, kernels: NativeKernels) -> Any:
     torch.manual_seed(1)
     if kind == "groups":
         return Int8SpanProduct([random_rows(OUTPUTS, INPUTS, 128)], None, kernels)
+    if kind == "k-quants":
+        parts = parts_of(kernels, MIXES["all"], (60, 40, 30), INPUTS)
+        return KQuantProduct(parts, None, kernels, has_minima=True)
     bits: WeightBits = 4 if kind == "4 bits" else 8
     return product_of(torch.randn(OUTPUTS, INPUTS), torch.randn(OUTPUTS), kernels, bits)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("kind", ["8 bits", "4 bits", "groups"])
+@pytest.mark.parametrize("kind", ["8 bits", "4 bits", "groups", "k-quants"])
 def test_a_prompt_has_the_same_bits_with_any_number_of_threads(kernels: NativeKernels, kind: str, dtype: Any) -> None:
     if not takes_integers(kernels, 4 if kind == "4 bits" else 8, INPUTS):
         pytest.skip("8-bit weights need AVX2")

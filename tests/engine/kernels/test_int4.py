@@ -179,10 +179,9 @@ def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(library: Path, tmp_p
     """Blocks of 64 outputs, and all of VNNI but its ten instructions, on any CPU."""
     load_kernels(library)  # and the OpenMP that it needs
     folder = Path(build.__file__).parent
-    sources = (
-        str(folder / f"{name}.c")
-        for name in ("integer_product", "int8_product", "int8_tiles", "int8_spans", "int4_product", "int4_pack")
-    )
+    names = ("integer_product", "int8_product", "int8_tiles", "int8_spans", "int4_product", "int4_pack")
+    k_quants = ("k_quants", "k_quants_avx2", "k_quants_vnni")
+    sources = (str(folder / f"{name}.c") for name in (*names, *k_quants))
     built = compile_c(tmp_path, ["-O1", "-fopenmp", "-DSOFTWARE_VNNI", *sources, "-lm"])
     vnni = NativeKernels(ctypes.CDLL(str(built)), "avx512")
     for rows, outputs, inputs in SHAPES:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tis.engine.kernels.grouped_product import has_spans, product_of
+from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.grouped_rows import GroupedRows
 from tis.engine.kernels.int8_spans import Int6Product, Int8SpanProduct, common_span
 from tis.engine.kernels.integer_product import Int8Product, takes_integers
@@ -138,7 +138,6 @@ def test_a_row_has_the_same_result_beside_any_others(kernels: NativeKernels) -> 
 
 def test_plain_weights_have_no_spans(kernels: NativeKernels) -> None:
     weight = torch.randn(40, 64)
-    assert not has_spans([weight])
     assert isinstance(product_of(weight, None, kernels, 8), Int8Product)
 
 

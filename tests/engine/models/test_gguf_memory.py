@@ -33,8 +33,13 @@ def like_q4_k_m(name: str) -> Kind:
     return Kind.Q6_K if any(part in name for part in ("attn_v", "ffn_down", "output.weight")) else Kind.Q4_K
 
 
+def like_q5_k_m(name: str) -> Kind:
+    return Kind.Q6_K if like_q4_k_m(name) is Kind.Q6_K else Kind.Q5_K
+
+
 KINDS: dict[str, Any] = {kind.name: kind for kind in (Kind.Q4_0, Kind.Q5_1, Kind.Q6_K, Kind.Q8_0, *PLAIN)}
 KINDS["Q4_K_M"] = like_q4_k_m
+KINDS["Q5_K_M"] = like_q5_k_m
 
 
 def weight_bytes(path: Path, **limits: Any) -> int:

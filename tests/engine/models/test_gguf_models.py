@@ -70,9 +70,17 @@ def of_all_kinds() -> Callable[[str], Kind]:
     return lambda name: next(kinds)
 
 
+def has_more_bits(name: str) -> bool:
+    """As llama.cpp mixes them: also matrices that others are merged with."""
+    return any(part in name for part in ("attn_v", "ffn_down", "output.weight"))
+
+
 def like_q4_k_m(name: str) -> Kind:
-    """As llama.cpp mixes them: matrices that others are merged with have more bits."""
-    return Kind.Q6_K if any(part in name for part in ("attn_v", "ffn_down", "output.weight")) else Kind.Q4_K
+    return Kind.Q6_K if has_more_bits(name) else Kind.Q4_K
+
+
+def like_q5_k_m(name: str) -> Kind:
+    return Kind.Q6_K if has_more_bits(name) else Kind.Q5_K
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -93,8 +101,9 @@ def test_weights_are_bit_for_bit_those_of_the_official_reader(family: str, token
 
 
 # How far the logarithms of the ten likeliest tokens are from those of the file's own numbers, at most. Measured with
-# AVX2: 6e-6 for floats, 0.16 for types of 4 bits, 0.15 for those of 5 and 6.
-ALLOWED = {**dict.fromkeys(PLAIN, 1e-4), Kind.Q8_0: 0.005}
+# AVX2: 6e-6 for floats, 0.16 for types of 4 bits, 0.15 for Q5_0 and Q5_1.
+EXACT = (Kind.Q8_0, Kind.Q5_K, Kind.Q6_K, like_q5_k_m)  # the weights of which are those of the file
+ALLOWED: dict[Any, float] = {**dict.fromkeys(PLAIN, 1e-4), **dict.fromkeys(EXACT, 0.005)}
 OF_INTEGERS = 0.25
 
 
@@ -111,7 +120,11 @@ def likeliest(loaded: LoadedModel, prompt_ids: list[int], num: int = 6) -> list[
     ]
 
 
-@pytest.mark.parametrize("choose", [*KINDS, *PLAIN, like_q4_k_m], ids=lambda one: getattr(one, "name", "Q4_K_M"))
+def name_of(choose: Any) -> str:
+    return choose.name if isinstance(choose, Kind) else choose.__name__.removeprefix("like_").upper()
+
+
+@pytest.mark.parametrize("choose", [*KINDS, *PLAIN, like_q4_k_m, like_q5_k_m], ids=name_of)
 def test_answers_are_near_to_those_of_the_numbers_in_the_file(choose: Any, tokenizer: Any, tmp_path: Path) -> None:
     family = "Llama" if choose in (Kind.Q4_0, Kind.F16, like_q4_k_m) else "Qwen3"
     model = tiny_model(transformers, family, len(tokenizer), **FAMILIES[family])
@@ -131,7 +144,23 @@ def test_answers_are_near_to_those_of_the_numbers_in_the_file(choose: Any, token
     if native_kernels() and choose not in PLAIN:
         assert loaded.footprint is not None
         bits = 8 * loaded.footprint.weight_bytes / model.num_parameters()
-        assert bits < (6.5 if choose in (Kind.Q4_0, Kind.Q4_1, Kind.Q4_K) else 9.5)
+        assert bits < (6.5 if choose in (Kind.Q4_0, Kind.Q4_1, Kind.Q4_K) else 7.5 if choose in EXACT[1:] else 9.5)
+
+
+@pytest.mark.parametrize("choose", EXACT, ids=name_of)
+@pytest.mark.parametrize("is_tied", [False, True], ids=["with a head", "tied"])
+def test_tokens_are_those_of_generate_where_the_file_loses_nothing(
+    choose: Any, is_tied: bool, tokenizer: Any, tmp_path: Path
+) -> None:
+    model = tiny_model(transformers, "Qwen3", len(tokenizer), tie_word_embeddings=is_tied)
+    model.load_state_dict(write_gguf(tmp_path / "a.gguf", model, tokenizer, choose), strict=False)
+    prompt_ids = tokenizer.encode(TEXT)
+    with torch.inference_mode():
+        theirs = model.generate(
+            torch.tensor([prompt_ids]), do_sample=False, max_new_tokens=24, eos_token_id=None, pad_token_id=0
+        )
+    ours = [token for token, _ in likeliest(load(tmp_path / "a.gguf"), prompt_ids, 24)]
+    assert ours == theirs[0, len(prompt_ids) :].tolist()
 
 
 def test_experts_beside_integers_are_near_to_those_of_the_file(

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.grouped_product import has_spans, product_of
+from tis.engine.kernels.grouped_product import way_of
 from tis.engine.kernels.integer_product import WeightBits, integers_of_row
 from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
@@ -137,9 +137,9 @@ def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, bits: Weight
     """The same as integers, and how they are multiplied."""
     level = group = 0
     stacks: dict[str, Any] = {}
-    in_spans = bits == 8 and has_spans([*matrix])
+    make = way_of([*matrix], bits)
     for expert, weight in enumerate(matrix):
-        product = product_of(weight, None if bias is None else bias[expert], kernels, bits, in_spans=in_spans)
+        product = make(weight, None if bias is None else bias[expert], kernels)
         level, group = product.level, product.group
         for name in ("blocks", "bias", "scales", "sums"):
             if (tensor := getattr(product, name)) is not None:

@@ -2,44 +2,10 @@
 
    Products and differences are rounded one by one, as the reference (gguf.quants) does: floats are equal bit for bit. */
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
-struct gguf_blocks {
-  const uint8_t *blocks; /* [rows, row_bytes] */
-  void *out;             /* float32 [rows, inputs], or blocks of int4_product.c */
-  float *scales;         /* of outputs, for 4 bits */
-  int64_t rows, inputs, row_bytes, type, threads;
-  int64_t first, width;  /* for 4 bits: the number of the first row among the outputs, and outputs of a block */
-};
+#include "gguf_blocks.h"
 
 #ifdef __x86_64__
-#include <immintrin.h>
-
-#define FN __attribute__((target("avx2,f16c"))) static
-#define IN __attribute__((target("avx2,f16c"), always_inline)) static inline
-
-/* As numbered by ggml. */
-enum { Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14 };
-
-IN float half_at(const uint8_t *at) {
-  uint16_t bits;
-  memcpy(&bits, at, sizeof bits);
-  return _cvtsh_ss(bits);
-}
-
-/* The six bits each of a scale and a minimum, of one of eight groups. */
-IN void scale_and_minimum(const uint8_t *packed, int group, float *scale, float *minimum) {
-  if (group < 4) {
-    *scale = packed[group] & 63, *minimum = packed[group + 4] & 63;
-  } else {
-    *scale = (packed[group + 4] & 15) | (packed[group - 4] >> 6) << 4;
-    *minimum = (packed[group + 4] >> 4) | (packed[group] >> 6) << 4;
-  }
-}
-
 IN void small_block(const uint8_t *block, int64_t type, float *out) {
   const float d = half_at(block);
   const int has_minimum = type == Q4_1 || type == Q5_1, has_five = type == Q5_0 || type == Q5_1;
@@ -61,42 +27,29 @@ IN void q8_0_block(const uint8_t *block, float *out) {
   for (int i = 0; i < 32; i++) out[i] = d * (float)numbers[i];
 }
 
-IN void q4_k_block(const uint8_t *block, float *out) {
+/* Q4_K or Q5_K. */
+IN void block_with_minima(const uint8_t *block, int64_t type, float *out) {
   const float d = half_at(block), least = half_at(block + 2);
   for (int group = 0; group < 8; group++) {
-    const uint8_t *numbers = block + 16 + group / 2 * 32;
-    const int shift = group % 2 * 4;
-    float scale, minimum;
+    uint8_t numbers[32], scale, minimum;
     scale_and_minimum(block + 4, group, &scale, &minimum);
-    scale *= d, minimum *= least;
-    for (int i = 0; i < 32; i++) out[32 * group + i] = scale * (float)(numbers[i] >> shift & 15) - minimum;
-  }
-}
-
-IN void q5_k_block(const uint8_t *block, float *out) {
-  const float d = half_at(block), least = half_at(block + 2);
-  const uint8_t *fifth = block + 16;
-  for (int group = 0; group < 8; group++) {
-    const uint8_t *numbers = block + 48 + group / 2 * 32;
-    const int shift = group % 2 * 4;
-    float scale, minimum;
-    scale_and_minimum(block + 4, group, &scale, &minimum);
-    scale *= d, minimum *= least;
-    for (int i = 0; i < 32; i++)
-      out[32 * group + i] = scale * (float)((numbers[i] >> shift & 15) | (fifth[i] >> group & 1) << 4) - minimum;
+    if (type == Q4_K)
+      q4_k_numbers(block, group, numbers);
+    else
+      q5_k_numbers(block, group, numbers);
+    const float factor = d * (float)scale, offset = least * (float)minimum;
+    for (int i = 0; i < 32; i++) out[32 * group + i] = factor * (float)numbers[i] - offset;
   }
 }
 
 IN void q6_k_block(const uint8_t *block, float *out) {
   const float d = half_at(block + 208);
   const int8_t *scales = (const int8_t *)block + 192;
-  for (int part = 0; part < 8; part++) { /* of 32 numbers */
-    const uint8_t *low = block + part / 4 * 64 + part % 2 * 32, *high = block + 128 + part / 4 * 32;
-    const int low_shift = part % 4 / 2 * 4, high_shift = part % 4 * 2;
-    const float first = d * (float)scales[2 * part], second = d * (float)scales[2 * part + 1];
-    for (int i = 0; i < 32; i++)
-      out[32 * part + i] = (i < 16 ? first : second) *
-                           (float)(((low[i] >> low_shift & 15) | (high[i] >> high_shift & 3) << 4) - 32);
+  for (int group = 0; group < 8; group++) {
+    uint8_t numbers[32];
+    q6_k_numbers(block, group, numbers);
+    const float first = d * (float)scales[2 * group], second = d * (float)scales[2 * group + 1];
+    for (int i = 0; i < 32; i++) out[32 * group + i] = (i < 16 ? first : second) * (float)(numbers[i] - 32);
   }
 }
 
@@ -111,9 +64,9 @@ static struct kind kind_of(int64_t type) {
     case Q5_0: return (struct kind){32, 22};
     case Q5_1: return (struct kind){32, 24};
     case Q8_0: return (struct kind){32, 34};
-    case Q4_K: return (struct kind){256, 144};
-    case Q5_K: return (struct kind){256, 176};
-    case Q6_K: return (struct kind){256, 210};
+    case Q4_K: return (struct kind){256, Q4_K_BYTES};
+    case Q5_K: return (struct kind){256, Q5_K_BYTES};
+    case Q6_K: return (struct kind){256, Q6_K_BYTES};
     default: return (struct kind){0, 0};
   }
 }
@@ -124,8 +77,8 @@ FN void floats_of_row(const struct gguf_blocks *a, int64_t row) {
   float *out = (float *)a->out + row * a->inputs;
   for (int64_t at = 0; at < a->inputs; at += kind.numbers, block += kind.bytes) switch (a->type) {
       case Q8_0: q8_0_block(block, out + at); break;
-      case Q4_K: q4_k_block(block, out + at); break;
-      case Q5_K: q5_k_block(block, out + at); break;
+      case Q4_K: block_with_minima(block, Q4_K, out + at); break;
+      case Q5_K: block_with_minima(block, Q5_K, out + at); break;
       case Q6_K: q6_k_block(block, out + at); break;
       default: small_block(block, a->type, out + at);
     }
@@ -149,17 +102,15 @@ IN struct four group_of(const uint8_t *row, int64_t type, int64_t group) {
     return four_of(d, 8 * d);
   }
   if (type == Q4_1) return four_of(half_at(row + group * 20), -half_at(row + group * 20 + 2));
-  const uint8_t *block = row + group / 8 * 144;
-  float scale, minimum;
+  const uint8_t *block = row + group / 8 * Q4_K_BYTES;
+  uint8_t scale, minimum;
   scale_and_minimum(block + 4, (int)(group % 8), &scale, &minimum);
-  return four_of(half_at(block) * scale, half_at(block + 2) * minimum);
+  return four_of(half_at(block) * (float)scale, half_at(block + 2) * (float)minimum);
 }
 
 IN void numbers_of(const uint8_t *row, int64_t type, int64_t group, int is_flipped, uint8_t *numbers) {
   if (type == Q4_K) {
-    const uint8_t *from = row + group / 8 * 144 + 16 + group % 8 / 2 * 32;
-    const int shift = group % 2 * 4;
-    for (int i = 0; i < 32; i++) numbers[i] = from[i] >> shift & 15;
+    q4_k_numbers(row + group / 8 * Q4_K_BYTES, (int)(group % 8), numbers);
   } else {
     const uint8_t *from = row + group * (type == Q4_0 ? 18 : 20) + (type == Q4_0 ? 2 : 4);
     for (int i = 0; i < 16; i++) numbers[i] = from[i] & 15, numbers[i + 16] = from[i] >> 4;

@@ -1,4 +1,4 @@
-"""Weights as a GGUF file has them, in blocks of bytes: into float32, and 4-bit numbers into those of `Int4Product`."""
+"""Weights as a GGUF file has them, in blocks of bytes: into float32, and numbers into the blocks of native products."""
 
 import ctypes
 from dataclasses import dataclass, replace
@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, Q8_0, TYPES_OF_GGUF, name_of
+from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, K_QUANTS, Q6_K, Q8_0, TYPES_OF_GGUF, name_of
 from tis.engine.kernels.native import NativeKernels
 
-_BLOCKS = Struct("@10q")  # `struct gguf_blocks` of gguf_blocks.c
+_BLOCKS = Struct("@11q")  # `struct gguf_blocks` of gguf_blocks.h
 _MIN_FOR_THREADS = 65_536
 _MIDDLE = 128  # what is added to numbers with a sign
 
@@ -24,6 +24,8 @@ class GgufKernels:
         self._library.tis_gguf_numbers.restype = ctypes.c_int64
         self._library.tis_gguf_floats.argtypes, self._library.tis_gguf_floats.restype = [ctypes.c_char_p], None
         self._library.tis_gguf_int4.argtypes, self._library.tis_gguf_int4.restype = [ctypes.c_char_p], ctypes.c_int64
+        self._library.tis_gguf_k_quants.argtypes = [ctypes.c_char_p]
+        self._library.tis_gguf_k_quants.restype = None
 
     def takes(self, kind: int) -> bool:
         return bool(self._library.tis_gguf_numbers(kind))
@@ -31,20 +33,35 @@ class GgufKernels:
     def floats(self, blocks: Any, kind: int) -> Any:
         """float32 [rows, inputs], bit for bit those of `gguf.quants.dequantize`."""
         out = torch.empty(len(blocks), inputs_of(blocks, kind))
-        self._library.tis_gguf_floats(self._call(blocks, kind, out, None, 0, 0))
+        self._library.tis_gguf_floats(self._call(blocks, kind, out))
         return out
 
     def pack_int4(self, blocks: Any, kind: int, out: Any, scales: Any, first: int, width: int) -> int:
         """Keeps the numbers; `first` is that of the first row among all outputs. Returns how many rows do not fit."""
         return int(self._library.tis_gguf_int4(self._call(blocks, kind, out, scales, first, width)))
 
-    def _call(self, blocks: Any, kind: int, out: Any, scales: Any | None, first: int, width: int) -> bytes:
+    def pack_k_quants(
+        self, blocks: Any, kind: int, out: Any, scales: Any, first: int, width: int, *, has_minima: bool
+    ) -> None:
+        """Keeps all that the file has. `out` is zero before."""
+        self._library.tis_gguf_k_quants(self._call(blocks, kind, out, scales, first, width, has_minima))
+
+    def _call(
+        self,
+        blocks: Any,
+        kind: int,
+        out: Any,
+        scales: Any | None = None,
+        first: int = 0,
+        width: int = 0,
+        has_minima: bool = False,
+    ) -> bytes:
         rows, row_bytes = blocks.shape
         inputs = inputs_of(blocks, kind)
         threads = torch.get_num_threads() if rows * inputs >= _MIN_FOR_THREADS else 1
         return _BLOCKS.pack(
             *(blocks.data_ptr(), out.data_ptr(), 0 if scales is None else scales.data_ptr()),
-            *(rows, inputs, row_bytes, kind, threads, first, width),
+            *(rows, inputs, row_bytes, kind, threads, first, width, has_minima),
         )
 
 
@@ -76,6 +93,15 @@ class BlockRows:
     @property
     def has_four_bits(self) -> bool:
         return self.ggml_type in FOUR_BIT_TYPES
+
+    @property
+    def is_k_quant(self) -> bool:
+        return self.ggml_type in K_QUANTS
+
+    @property
+    def has_minima(self) -> bool:
+        """Of k-quants."""
+        return self.ggml_type != Q6_K
 
     @property
     def order(self) -> None:

@@ -12,6 +12,7 @@ class GgufType:
 
 
 F32, F16, BF16, Q8_0 = 0, 1, 30, 8
+Q4_K, Q5_K, Q6_K = 12, 13, 14
 TYPES_OF_GGUF: Mapping[int, GgufType] = {
     F32: GgufType("F32", 1, 4),
     F16: GgufType("F16", 1, 2),
@@ -23,9 +24,9 @@ TYPES_OF_GGUF: Mapping[int, GgufType] = {
     Q8_0: GgufType("Q8_0", 32, 34),
     10: GgufType("Q2_K", 256, 84),
     11: GgufType("Q3_K", 256, 110),
-    12: GgufType("Q4_K", 256, 144),
-    13: GgufType("Q5_K", 256, 176),
-    14: GgufType("Q6_K", 256, 210),
+    Q4_K: GgufType("Q4_K", 256, 144),
+    Q5_K: GgufType("Q5_K", 256, 176),
+    Q6_K: GgufType("Q6_K", 256, 210),
     16: GgufType("IQ2_XXS", 256, 66),
     17: GgufType("IQ2_XS", 256, 74),
     18: GgufType("IQ3_XXS", 256, 98),
@@ -37,7 +38,8 @@ TYPES_OF_GGUF: Mapping[int, GgufType] = {
     29: GgufType("IQ1_M", 256, 56),
 }
 FLOAT_TYPES = frozenset({F32, F16, BF16})
-FOUR_BIT_TYPES = frozenset({2, 3, 12})  # numbers of 4 bits with a scale and an offset for each 32
+FOUR_BIT_TYPES = frozenset({2, 3, Q4_K})  # numbers of 4 bits with a scale and an offset for each 32
+K_QUANTS = frozenset({Q4_K, Q5_K, Q6_K})  # those that a `KQuantProduct` keeps
 
 
 def name_of(kind: int) -> str:

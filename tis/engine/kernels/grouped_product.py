@@ -1,6 +1,6 @@
 """4-bit weights of files that were saved so, which keep their numbers, zeros and scales: see int4_product.c."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ import torch
 from tis.engine.kernels.grouped_rows import SMALLEST_GROUP, GroupedRows
 from tis.engine.kernels.int8_spans import Int8SpanProduct, common_span, in_pieces
 from tis.engine.kernels.integer_product import Int4Product, Int8Product, IntegerProduct, WeightBits, level_of
+from tis.engine.kernels.k_quants import KQuantProduct, are_k_quants
 from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import NativeKernels
 
@@ -71,23 +72,30 @@ class GroupedProduct(IntegerProduct):
         return torch.empty(self.outputs, self.inputs).index_copy_(1, self.order.long(), weights)
 
 
-def product_of(
-    weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits, *, in_spans: bool | None = None
-) -> IntegerProduct:
-    """Weights that have scales of their own keep them. `in_spans`: as `has_spans` says of all that are alike."""
-    if bits == 8:
-        if has_spans([weight]) if in_spans is None else in_spans:
-            return Int8SpanProduct(weight.parts, bias, kernels)
-        return Int8Product(weight, bias, kernels)
+def product_of(weight: Any, bias: Any | None, kernels: NativeKernels, bits: WeightBits) -> IntegerProduct:
+    """Weights that have scales of their own keep them."""
+    return way_of([weight], bits)(weight, bias, kernels)
+
+
+def way_of(weights: Sequence[Any], bits: WeightBits) -> Callable[[Any, Any | None, NativeKernels], IntegerProduct]:
+    """One that multiplies all of them, so that their blocks are alike: what makes a product of one of them."""
+    if bits == 4:
+        return _in_4_bits
+    matrices: list[Sequence[Any]] = [getattr(weight, "parts", ()) for weight in weights]
+    if not all(matrices):
+        return Int8Product
+    if common_span(matrices):
+        return lambda weight, bias, kernels: Int8SpanProduct(weight.parts, bias, kernels)
+    if are_k_quants(matrices):
+        has_minima = any(one.has_minima for parts in matrices for one in parts)
+        return lambda weight, bias, kernels: KQuantProduct(weight.parts, bias, kernels, has_minima=has_minima)
+    return Int8Product
+
+
+def _in_4_bits(weight: Any, bias: Any | None, kernels: NativeKernels) -> IntegerProduct:
     if getattr(weight, "keeps_scales", False):
         return GroupedProduct(weight.parts, bias, kernels)
     return Int4Product(weight, bias, kernels)
-
-
-def has_spans(weights: Sequence[Any]) -> bool:
-    """Whether 8-bit weights of these matrices keep their scales in an `Int8SpanProduct`."""
-    parts: list[Sequence[Any]] = [getattr(weight, "parts", ()) for weight in weights]
-    return all(parts) and common_span(parts) > 0
 
 
 def _zeros_of(rows: GroupedRows) -> Any:

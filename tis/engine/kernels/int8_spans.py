@@ -150,12 +150,7 @@ class Int6Product(SpanProduct):
         return vectors[..., :3, :] | torch.stack(uppers, -2)
 
     def _numbers_of(self, block: Any, at: Any) -> Any:
-        quarter = self._width // _FOUR  # outputs of a vector
-        three = self.blocks[..., self._width :].view(self._num_blocks, self._spans, -1, 3, quarter, _FOUR)
-        three = three[block, :, :, :, at % quarter]  # [number, span, step, vector, 4]
-        last = (three >> 6 << torch.tensor([0, 2, 4], dtype=torch.uint8)[:, None]).sum(-2, dtype=torch.uint8)
-        vectors = torch.cat([three & 63, last[..., None, :]], -2)
-        return vectors[torch.arange(len(at)), :, :, at // quarter]
+        return six_bit_numbers(self.blocks[..., self._width :], self._width, block, at)
 
 
 def common_span(matrices: Sequence[Sequence[Any]]) -> int:
@@ -173,6 +168,16 @@ def common_span(matrices: Sequence[Sequence[Any]]) -> int:
         for one in parts
     )
     return span if is_alike else 0
+
+
+def six_bit_numbers(bytes_of_numbers: Any, width: int, block: Any, at: Any) -> Any:
+    """uint8 [number, span, step, 4] of outputs, from [block, span, bytes]; blocks have `width` outputs."""
+    quarter = width // _FOUR  # outputs of a vector
+    three = bytes_of_numbers.unflatten(-1, (-1, 3, quarter, _FOUR))
+    three = three[block, :, :, :, at % quarter]  # [number, span, step, vector, 4]
+    last = (three >> 6 << torch.tensor([0, 2, 4], dtype=torch.uint8)[:, None]).sum(-2, dtype=torch.uint8)
+    vectors = torch.cat([three & 63, last[..., None, :]], -2)
+    return vectors[torch.arange(len(at)), :, :, at // quarter]
 
 
 def is_same_order(one: Any | None, other: Any | None) -> bool:

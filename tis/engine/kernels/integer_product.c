@@ -20,6 +20,8 @@ static const struct kind *kind_of(int64_t level) {
   static const struct kind int4 = {int4_round_row, int4_row_bytes, int4_block_bytes, int4_multiply_block};
   static const struct kind int8_spans = {int8_spans_round_row, int8_spans_row_bytes, int8_spans_block_bytes,
                                          int8_spans_multiply_block};
+  static const struct kind k_quants = {k_quants_round_row, k_quants_row_bytes, k_quants_block_bytes, k_quants_multiply_block};
+  if (level >= K_QUANTS_AVX2) return &k_quants;
   return level >= INT8_SPANS_AVX2 ? &int8_spans : level >= INT4_PLAIN ? &int4 : &int8;
 }
 
@@ -46,10 +48,16 @@ EXPORT int64_t tis_integer_level(int64_t bits) {
 void integer_round_row(const struct integer_product *p, int64_t row) { kind_of(p->level)->round_row(p, row); }
 
 int64_t integer_width(int64_t level) {
-  return level == INT8_VNNI || level == INT8_AMX || level == INT4_VNNI || level == INT8_SPANS_VNNI ||
-                 level == INT6_VNNI
-             ? 64
-             : 16;
+  switch (level) {
+    case INT8_VNNI:
+    case INT8_AMX:
+    case INT4_VNNI:
+    case INT8_SPANS_VNNI:
+    case INT6_VNNI:
+    case K_QUANTS_VNNI:
+    case K_MINIMA_VNNI: return 64;
+    default: return 16;
+  }
 }
 
 int64_t integer_row_bytes(const struct integer_product *p) { return kind_of(p->level)->row_bytes(p); }

@@ -16,7 +16,11 @@ enum {
   INT8_SPANS_AVX2 = 7, /* see int8_spans.c */
   INT8_SPANS_VNNI = 8,
   INT6_AVX2 = 9,
-  INT6_VNNI = 10
+  INT6_VNNI = 10,
+  K_QUANTS_AVX2 = 11, /* see k_quants.h */
+  K_QUANTS_VNNI = 12,
+  K_MINIMA_AVX2 = 13,
+  K_MINIMA_VNNI = 14
 };
 /* Of 8-bit weights so many inputs are multiplied at once; below so many rows of a step, rows are rounded to 16 bits. */
 enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };
@@ -62,5 +66,9 @@ void int8_spans_round_row(const struct integer_product *p, int64_t row);
 int64_t int8_spans_row_bytes(const struct integer_product *p);
 int64_t int8_spans_block_bytes(const struct integer_product *p);
 void int8_spans_multiply_block(const struct integer_product *p, int64_t block);
+void k_quants_round_row(const struct integer_product *p, int64_t row);
+int64_t k_quants_row_bytes(const struct integer_product *p);
+int64_t k_quants_block_bytes(const struct integer_product *p);
+void k_quants_multiply_block(const struct integer_product *p, int64_t block);
 
 #endif

@@ -16,9 +16,11 @@ SpanBits = Literal[6, 8]
 # How weights are multiplied, as in integer_product.h, and the outputs of a block of them.
 _INT8_AVX2, _INT8_VNNI, _INT8_AMX, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI = range(1, 7)
 _SPANS_AVX2, _SPANS_VNNI, _INT6_AVX2, _INT6_VNNI = range(7, 11)
+_K_QUANTS_AVX2, _K_QUANTS_VNNI, _K_MINIMA_AVX2, _K_MINIMA_VNNI = range(11, 15)
 _WIDTHS = {
     **{_INT8_AVX2: 16, _INT8_VNNI: 64, _INT8_AMX: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64},
     **{_SPANS_AVX2: 16, _SPANS_VNNI: 64, _INT6_AVX2: 16, _INT6_VNNI: 64},
+    **{_K_QUANTS_AVX2: 16, _K_QUANTS_VNNI: 64, _K_MINIMA_AVX2: 16, _K_MINIMA_VNNI: 64},
 }
 _FOUR = 4  # inputs that are multiplied at once
 _TILE = 64  # by tiles of AMX
@@ -170,8 +172,8 @@ def _rounded(weight: Any) -> tuple[Any, Any]:
 
 
 def integers_of_row(inputs: int) -> int:
-    """Bytes of a row whose numbers are rounded, and of what is said of each 32 of them."""
-    return 2 * (inputs + 2 * _TILE - 1) + 8 * -(-inputs // _GROUP)
+    """Bytes of a row whose numbers are rounded, and of what is said of each 32 of them, at most."""
+    return 2 * (inputs + 2 * _TILE - 1) + 16 * -(-inputs // _GROUP)
 
 
 def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int) -> bool:
@@ -186,6 +188,12 @@ def level_of_spans(kernels: NativeKernels, bits: SpanBits) -> int:
     if bits == 6:
         return _INT6_AVX2 if is_avx2 else _INT6_VNNI
     return _SPANS_AVX2 if is_avx2 else _SPANS_VNNI
+
+
+def level_of_k_quants(kernels: NativeKernels, *, has_minima: bool) -> int:
+    if level_of(kernels, 8) == _INT8_AVX2:
+        return _K_MINIMA_AVX2 if has_minima else _K_QUANTS_AVX2
+    return _K_MINIMA_VNNI if has_minima else _K_QUANTS_VNNI
 
 
 def level_of(kernels: NativeKernels, bits: WeightBits) -> int:

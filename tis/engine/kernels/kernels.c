@@ -11,7 +11,7 @@
 #endif
 
 /* Python refuses a library of another version: raise it with every change of a signature. */
-enum { VERSION = 17 };
+enum { VERSION = 18 };
 /* Products of attention: fewer are computed before a second thread has woken up, in some 20 microseconds. */
 enum { MIN_FOR_THREADS = 1 << 18 };
 

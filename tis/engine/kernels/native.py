@@ -14,7 +14,7 @@ from tis.engine.kernels.build import library_path, why_not_here
 log = logging.getLogger("tis.engine")
 
 ISAS = ("scalar", "avx2", "avx512", "avx512_bf16", "amx")
-_VERSION = 17  # of the interface, as in kernels.c
+_VERSION = 18  # of the interface, as in kernels.c
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 _MAX_HEAD_SIZE = 576  # a latent of 512 and what is rotated of a key
 # Below so many numbers the waking of a second thread takes longer than their computation.

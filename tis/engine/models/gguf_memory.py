@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from tis.engine.kernels.gguf_types import BF16, FLOAT_TYPES, FOUR_BIT_TYPES, Q8_0
+from tis.engine.kernels.gguf_types import BF16, FLOAT_TYPES, FOUR_BIT_TYPES, K_QUANTS, Q6_K, Q8_0
 from tis.engine.models.gguf_file import GgufTensor
 
 _EMBEDDING, _HEAD = "token_embd.weight", "output.weight"
@@ -32,7 +32,8 @@ class GgufMemory:
         return total
 
     def _bytes_of(self, tensor: GgufTensor) -> int:
-        if tensor.name == _EMBEDDING and _HEAD in self.tensors and tensor.kind == Q8_0 and self._has_integers(tensor):
+        is_apart = tensor.name == _EMBEDDING and _HEAD in self.tensors and self._has_integers(tensor)
+        if is_apart and tensor.kind not in FLOAT_TYPES and _has_kernel(tensor):
             return tensor.num_bytes  # as it is in the file
         stays_plain = tensor.name == _EMBEDDING and not self._has_integers(tensor)
         return prod(tensor.shape) * self.bytes_of_plain if stays_plain else self._bytes_of_matrix(tensor)
@@ -53,13 +54,15 @@ class GgufMemory:
                 return number * self.bytes_of_plain
         kinds = {one.kind for one in self._merged_with(tensor)}
         is_outside = tensor.name in (_EMBEDDING, _HEAD)
+        has_four_bits = self.rounded_to == "int4" if self.rounded_to else kinds <= FOUR_BIT_TYPES
         if kinds == {Q8_0} and (is_outside or self.rounded_to != "int4"):
             return number + number // 32 * 5  # with a zero and a scale for each 32
+        if kinds <= K_QUANTS and (is_outside or not has_four_bits):
+            return number * 53 // 64 if kinds == {Q6_K} else number * 7 // 8
         if is_outside and self.rounded_to == "int4" and tensor.kind in FLOAT_TYPES and self._is_head(tensor):
             return number * 3 // 4 + number // 128 * 5  # with a zero and a scale for each 128
         if is_outside:
             return number + 8 * tensor.shape[0]  # with scales
-        has_four_bits = self.rounded_to == "int4" if self.rounded_to else kinds <= FOUR_BIT_TYPES
         return number * 9 // 16 if has_four_bits else number
 
     def _is_head(self, tensor: GgufTensor) -> bool:

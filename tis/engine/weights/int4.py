@@ -12,6 +12,7 @@ from tis.engine.kernels.gguf_blocks import BlockRows
 from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.int8_spans import Int6Product, SpanProduct
 from tis.engine.kernels.integer_product import Int8Product, floats_of, scales_of
+from tis.engine.kernels.k_quants import KQuantProduct
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.int8 import without_numbers
 
@@ -37,14 +38,14 @@ class Int4Linear(torch.nn.Module):  # type: ignore[misc]
 class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
     """`head` has the same weights, where the model ties them: then they are in memory once."""
 
-    def __init__(self, embedding: Any, head: Int8Product | SpanProduct | None = None) -> None:
+    def __init__(self, embedding: Any, head: Int8Product | SpanProduct | KQuantProduct | None = None) -> None:
         super().__init__()
         weight = embedding.weight.detach()
         self.num_embeddings, self.embedding_dim = weight.shape
         self.padding_idx = embedding.padding_idx
         self.register_buffer("like", weight.new_zeros(1), persistent=False)  # has the type of the model, later too
         self.num_bytes, self._head, self._blocks = 0, head, None
-        if head is None and (rows := _rows_of_8_bits(weight)):
+        if head is None and (rows := _rows_of_a_file(weight)):
             self._blocks = rows.in_memory()
             self.num_bytes = int(self._blocks.blocks.nbytes)
         elif head is None:
@@ -67,10 +68,10 @@ class Int8Embedding(torch.nn.Module):  # type: ignore[misc]
         return rows.to(self.like.dtype).view(*ids.shape, self.embedding_dim)
 
 
-def _rows_of_8_bits(weight: Any) -> BlockRows | None:
-    """Of a GGUF file, whose blocks stay as they are."""
+def _rows_of_a_file(weight: Any) -> BlockRows | None:
+    """Of GGUF, whose blocks stay as they are."""
     parts: Sequence[Any] = getattr(weight, "parts", ())
-    return parts[0] if len(parts) == 1 and isinstance(parts[0], BlockRows) and parts[0].span else None
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], BlockRows) else None
 
 
 def _rounded(weight: Any) -> tuple[Any, Any]:

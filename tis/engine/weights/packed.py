@@ -11,6 +11,7 @@ import torch
 
 from tis.engine.kernels.int8_spans import SpanProduct
 from tis.engine.kernels.integer_product import Int8Product, WeightBits, takes_integers
+from tis.engine.kernels.k_quants import KQuantProduct
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
@@ -68,9 +69,9 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
 
 
 def pack_blocks(model: Any, kernels: NativeKernels) -> int:
-    """Packs what a file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits in 8.
+    """Packs what a file has in blocks: 4-bit numbers in 4 bits, those of 5 to 8 bits as `product_of` keeps them in 8.
 
-    Merged matrices of several kinds have 8 bits, as all that 5 or more bits have. FP8 is left for `pack_weights`.
+    So are merged matrices of several kinds. FP8 is left for `pack_weights`.
     """
     places = [
         place
@@ -133,7 +134,7 @@ def _pack_integers(
     if with_embedding and type(embedding) is torch.nn.Embedding and embedding.max_norm is None:
         new_head = getattr(model, "lm_head", None)
         product = getattr(new_head, "product", None)
-        product = product if is_tied and isinstance(product, Int8Product | SpanProduct) else None
+        product = product if is_tied and isinstance(product, Int8Product | SpanProduct | KQuantProduct) else None
         model.set_input_embeddings(Int8Embedding(embedding, product))
     return number
 
