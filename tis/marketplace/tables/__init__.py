@@ -35,8 +35,9 @@ from tis.marketplace.tables.goods import (
     Synonym,
     TaxonomyVersion,
 )
+from tis.marketplace.tables.notices import Notice, NoticeCounter, NoticeDelivery, NoticePreferences, Webhook
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
-from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
+from tis.marketplace.tables.sales import IdempotentRequest, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 
 __all__ = [
@@ -53,6 +54,8 @@ __all__ = [
     "MAX_RUPIAH",
     "Notice",
     "NoticeCounter",
+    "NoticeDelivery",
+    "NoticePreferences",
     "OneTimeLink",
     "Order",
     "OrderAddress",
@@ -87,4 +90,5 @@ __all__ = [
     "UNRATED",
     "User",
     "UserPreferences",
+    "Webhook",
 ]
