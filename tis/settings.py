@@ -18,7 +18,13 @@ from tis.audio_api.settings import AudioSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings, CallLimitSettings
 from tis.ktp.settings import KtpSettings
-from tis.marketplace.settings import AccountSettings, AssistantSettings, MarketplaceSettings, RateSettings
+from tis.marketplace.settings import (
+    AccountSettings,
+    AssistantSettings,
+    MarketplaceSettings,
+    NoticeSettings,
+    RateSettings,
+)
 from tis.mcp_client.settings import McpSettings
 from tis.mcp_server.settings import McpServerSettings
 from tis.media.settings import MediaSettings
@@ -68,6 +74,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     KtpSettings,
     MarketplaceSettings,
     AccountSettings,
+    NoticeSettings,
     AssistantSettings,
     RateSettings,
     AccessSettings,
@@ -84,6 +91,7 @@ class Settings(
     AccessSettings,
     RateSettings,
     AssistantSettings,
+    NoticeSettings,
     AccountSettings,
     MarketplaceSettings,
     KtpSettings,

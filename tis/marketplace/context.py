@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
+from tis.marketplace.kit.notice_deliveries import WebhookRules
 from tis.marketplace.kit.notice_hub import NoticeHub
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.kit.principal import Principal
@@ -48,6 +49,7 @@ class ServiceRules:
     max_sheet_rows_at_once: int = 5000
     sheet_batch_rows: int = 500
 
+    webhooks: WebhookRules = WebhookRules()
     # Of pictures that no product has, and of those that an upload has not given to its product yet.
     picture_grace_seconds: float = 86_400
 
@@ -83,6 +85,7 @@ class MarketServices(Protocol):
     def note_token_use(self, token: str | None) -> None: ...
     def wake_importer(self) -> None: ...
     def wake_alt_texts(self) -> None: ...
+    def wake_senders(self) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
+from tis.marketplace.notices.mail_sender import NoticeMailSender
+from tis.marketplace.notices.webhook_http import WebhookPoster
+from tis.marketplace.notices.webhook_sender import WebhookSender
 from tis.marketplace.picture_files.picture_desk import PictureDesk
 from tis.marketplace.picture_files.picture_input import PictureInput
 from tis.marketplace.picture_files.picture_storage import MAX_REMOVED_AT_ONCE, PictureStorage, open_picture_store
@@ -49,6 +52,7 @@ from tis.marketplace.sheets.sheet_pictures import PictureFetcher
 from tis.marketplace.sheets.slots import SheetSlots
 from tis.marketplace.stock.sweeper import Sweeper
 from tis.marketplace.taxonomy.shipped_words import load_words, words_are_loaded
+from tis.network.dialling import Dialler
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 
@@ -56,6 +60,7 @@ _log = logging.getLogger("tis.marketplace")
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
 _NUM_PICTURE_FETCHERS = 3
+_MAIL_LOOK_SECONDS = 10.0
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
 
@@ -83,6 +88,7 @@ class MarketRules(ServiceRules):
     rates: Mapping[str, int] = field(default_factory=dict)  # `RateSettings` by their names
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
+    hold_reminder_minutes: int = 0  # 0: buyers are not reminded
     mailer: Mailer | None = None
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
@@ -102,8 +108,9 @@ class Market:
         counts: CallCounts | None = None,
         picture_input: PictureInput | None = None,
         alt_model: AltTextModel | None = None,
+        dialler: Dialler | None = None,
     ) -> None:
-        """`counts`: of requests, where servers share them."""
+        """`counts`: of requests, where servers share them. `dialler`: of webhooks."""
         self.database = database
         self.rules = rules
         self.search = ProductSearch(choose_backend(database))
@@ -126,6 +133,7 @@ class Market:
             self._do_hourly,
             IndexRenewal(self.reading, self.writing, self.search).renew_some,
             interval_seconds=rules.sweep_seconds,
+            reminder_minutes=rules.hold_reminder_minutes,
         )
         self.meaning: MeaningSearch | None = None
         self._vectors: VectorRenewal | None = None
@@ -144,6 +152,14 @@ class Market:
         storage = PictureStorage(self.writing, store, timedelta(seconds=rules.picture_grace_seconds))
         self.pictures = PictureDesk(storage, picture_input)
         self._picture_jobs = self._jobs_of_pictures(storage, alt_model)
+        poster = WebhookPoster(
+            dialler or Dialler(), seconds=rules.webhooks.call_seconds, allow_http=rules.webhooks.allow_http
+        )
+        self._webhooks = WebhookSender(self.reading, self.writing, lambda: self.signer, poster, rules.webhooks)
+        self._notice_mails: BackgroundJob | None = None
+        if rules.mailer:
+            sender = NoticeMailSender(self.reading, self.writing, lambda: self.signer, rules.mailer, rules.public_url)
+            self._notice_mails = BackgroundJob("notice-mails", sender.step, _MAIL_LOOK_SECONDS)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -165,8 +181,10 @@ class Market:
         self._ensure_ready()
         with self.database.writing() as session:
             yield session
-            told = store_notices(session, is_open=self.rules.is_open)
-        self.notices.wake(told)
+            stored = store_notices(session, is_open=self.rules.is_open, by_mail=self.mail.is_configured)
+        self.notices.wake(stored.accounts)
+        if stored.go_out:
+            self.wake_senders()
 
     def authenticate(self, session: Session, token: str | None, scope: TokenScope | None = None) -> Principal:
         request_id, is_open = current_request_id(), self.rules.is_open
@@ -191,6 +209,11 @@ class Market:
     def wake_alt_texts(self) -> None:
         if job := self._picture_jobs.get("alt-texts"):
             job.wake()
+
+    def wake_senders(self) -> None:
+        self._webhooks.wake()
+        if self._notice_mails:
+            self._notice_mails.wake()
 
     def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
         return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
@@ -220,6 +243,9 @@ class Market:
             job.start()
         if self._vectors:
             self._vectors.start()
+        self._webhooks.start()
+        if self._notice_mails:
+            self._notice_mails.start()
 
     def delete_expired(self) -> None:
         """Hourly: sessions and links that have expired, and rows beyond their retention."""
@@ -238,6 +264,9 @@ class Market:
     def close(self) -> None:
         self.passwords.close()
         self.mail.close()
+        self._webhooks.stop()
+        if self._notice_mails:
+            self._notice_mails.stop()
         if self._vectors:
             self._vectors.stop()
         self._importer.stop()

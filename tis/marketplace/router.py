@@ -7,6 +7,7 @@ from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
+from tis.marketplace.notices import preference_routes, webhook_routes
 from tis.marketplace.notices import routes as notices
 from tis.marketplace.pictures import routes as pictures
 from tis.marketplace.products import routes as products
@@ -37,6 +38,8 @@ for room in (
     answers,
     stock,
     notices,
+    preference_routes,
+    webhook_routes,
     taxonomy,
     suppliers,
     member_routes,
@@ -54,3 +57,4 @@ for room in (
     chat_routes,
 ):
     router.include_router(room.router)
+router.include_router(preference_routes.link_router)

@@ -22,6 +22,7 @@ from tis.marketplace.tables import (
     DataRequest,
     IdempotentRequest,
     Notice,
+    NoticeDelivery,
     Reservation,
     StockMovement,
 )
@@ -43,6 +44,7 @@ class RetentionRules:
     movement_days: int = 0
     reservation_days: int = 0
     chat_days: int = 0
+    delivery_days: int = 0
 
 
 def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
@@ -52,6 +54,8 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     last_day = (moment - timedelta(days=_USAGE_DAYS)).date()
     _delete(writing, (ChatUsage.user_id, ChatUsage.day), ChatUsage.day < last_day)
     _delete(writing, (Notice.account, Notice.number), Notice.created_at < moment - timedelta(days=_NOTICE_DAYS))
+    if given_up := before.get("delivery_days"):
+        _delete(writing, (NoticeDelivery.id,), NoticeDelivery.give_up_at < given_up)
     if used := before.get("chat_days"):  # with their messages
         _delete(writing, (Conversation.id,), Conversation.updated_at < used, _MAX_CONVERSATIONS_AT_ONCE)
     if at := before.get("audit_days"):

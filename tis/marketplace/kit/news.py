@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-NewsGroup = Literal["holds", "orders", "messages", "prices", "stock", "reviews"]  # accounts turn each on or off
+# Accounts turn each on or off, by mail and for webhooks.
+NewsGroup = Literal["holds", "orders", "messages", "prices", "stock", "reviews", "account"]
 Role = Literal["buyer", "shop"]
 
 
@@ -21,6 +22,7 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "hold.sold": NewsKind("holds"),
     "hold.released": NewsKind("holds"),
     "hold.expired": NewsKind("holds"),
+    "hold.ends_soon": NewsKind("holds", ("buyer",)),
     "order.placed": NewsKind("orders"),
     "order.accepted": NewsKind("orders"),
     "order.paid": NewsKind("orders"),
@@ -31,6 +33,9 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "order.cancelled": NewsKind("orders"),
     "order.expired": NewsKind("orders"),
     "order.returned": NewsKind("orders"),
+    "review.written": NewsKind("reviews", ("shop",)),
+    "stock.low": NewsKind("stock", ("shop",)),
+    "webhook.off": NewsKind("account", ("shop",)),
 }
 
 

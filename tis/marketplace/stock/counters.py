@@ -10,6 +10,9 @@ from sqlalchemy import CursorResult, Update, and_, exists, select, update
 from sqlalchemy.orm import Session
 
 from tis.errors import NotFound
+from tis.marketplace.kit.news import News
+from tis.marketplace.kit.notice_outbox import notify
+from tis.marketplace.kit.notice_preferences import low_stock_limit
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Product, Supplier
 
@@ -32,10 +35,25 @@ def reserve_units(session: Session, search: ProductSearch, product_id: int, quan
     )
     if not num_changed:
         return None
-    available = available_of(session, product_id)
+    available, supplier_id = _available_and_supplier(session, product_id)
     if available == 0:
         search.refresh(session, [product_id])
+    _tell_low_stock(session, product_id, supplier_id, available + quantity, available)
     return available
+
+
+def _available_and_supplier(session: Session, product_id: int) -> tuple[int, int]:
+    columns = select(Product.on_hand - Product.reserved, Product.supplier_id)
+    available, supplier_id = session.execute(columns.where(Product.id == product_id)).one()
+    return available, supplier_id
+
+
+def _tell_low_stock(session: Session, product_id: int, supplier_id: int, before: int, available: int) -> None:
+    """Once per fall: the product is locked, so one transaction takes the unit that is too many."""
+    limit = low_stock_limit(session, supplier_id)
+    if limit is not None and available < limit <= before:
+        data = {"product_id": product_id, "supplier_id": supplier_id, "available": available}
+        notify(session, [News("stock.low", data, supplier_id=supplier_id)])
 
 
 def release_units(session: Session, search: ProductSearch, quantities: Mapping[int, int]) -> None:

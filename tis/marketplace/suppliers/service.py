@@ -29,7 +29,7 @@ from tis.marketplace.reviews.answers import exported_answers
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
-from tis.marketplace.tables import Product, Review, ShopToken, Supplier, SupplierMember, User
+from tis.marketplace.tables import Product, Review, ShopToken, Supplier, SupplierMember, User, Webhook
 
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
@@ -174,6 +174,7 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
         "pictures": pictures[:MAX_EXPORTED_ROWS],
         "review_answers": answers,
         "tokens": rows_of(session, select(ShopToken).where(ShopToken.supplier_id == supplier_id)),
+        "webhooks": rows_of(session, select(Webhook).where(Webhook.supplier_id == supplier_id)),
     }
 
 

@@ -93,7 +93,7 @@ class NoticeDelivery(Table):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     channel: Mapped[str] = mapped_column(String(8))
     account: Mapped[str] = mapped_column(String(32))
-    webhook_id: Mapped[int | None] = mapped_column(ForeignKey("webhooks.id", ondelete="CASCADE"))
+    webhook_id: Mapped[int | None] = mapped_column(BigId)  # no foreign key, which would lock the webhook at each sale
     number: Mapped[int]  # of the notice; 0: a ping
     type: Mapped[str] = mapped_column(String(32))
     data: Mapped[dict[str, Any]]
@@ -114,5 +114,5 @@ class NoticeDelivery(Table):
         Index("ix_notice_deliveries_webhook_id_id", "webhook_id", "id"),
         Index("ix_notice_deliveries_webhook_id_status_id", "webhook_id", "status", "id"),
         Index("ix_notice_deliveries_webhook_id_status_due_at", "webhook_id", "status", "due_at"),
-        Index("ix_notice_deliveries_ended_at", "ended_at"),
+        Index("ix_notice_deliveries_give_up_at", "give_up_at"),
     )

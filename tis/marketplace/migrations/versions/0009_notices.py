@@ -19,7 +19,7 @@ _INDEXES = (
     ("notice_deliveries", ["webhook_id", "id"]),
     ("notice_deliveries", ["webhook_id", "status", "id"]),
     ("notice_deliveries", ["webhook_id", "status", "due_at"]),
-    ("notice_deliveries", ["ended_at"]),
+    ("notice_deliveries", ["give_up_at"]),
 )
 
 
@@ -87,9 +87,6 @@ def upgrade() -> None:
         sa.Column("result", sa.String(32), nullable=True),
         sa.CheckConstraint("channel IN ('mail', 'webhook')", name=op.f("ck_notice_deliveries_channel")),
         sa.CheckConstraint("status IN ('waiting', 'sent', 'dead')", name=op.f("ck_notice_deliveries_status")),
-        sa.ForeignKeyConstraint(
-            ["webhook_id"], ["webhooks.id"], name=op.f("fk_notice_deliveries_webhook_id_webhooks"), ondelete="CASCADE"
-        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_notice_deliveries")),
     )
     for table, columns in _INDEXES:
