@@ -1,4 +1,4 @@
-"""What mails about news say, in Indonesian and English: what happened and where to look, never who the other side is."""
+"""What mails about news say, in Indonesian and English: what happened and where to look, never who somebody is."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
