@@ -1,4 +1,4 @@
-"""A server without HTTP that sends what is due: for tests that kill it. Arguments: database, ports of webhooks and mail."""
+"""A server without HTTP that sends what is due: tests kill it. Arguments: database, ports of webhooks and mail."""
 
 import sys
 import threading

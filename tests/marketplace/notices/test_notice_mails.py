@@ -122,7 +122,9 @@ def test_holds_come_by_mail_only_to_those_who_want_them(post: Post) -> None:
     usual, eager = post.buyer(), post.buyer()
     post.prefer(eager, mail=["holds"], language="en")
     for account in (usual, eager):
-        post.tell(account, "hold.accepted", "order.placed", product_id=post.shop.product(name="Kipas https://x.example"))
+        post.tell(
+            account, "hold.accepted", "order.placed", product_id=post.shop.product(name="Kipas https://x.example")
+        )
     post.send()
     assert [one["Subject"].partition(" /")[0] for one in post.mails_to(usual)] == ["Pesanan Anda terkirim ke toko"]
     [mail] = post.mails_to(eager)

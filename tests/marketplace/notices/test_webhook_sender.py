@@ -289,7 +289,9 @@ def test_only_so_many_wait_for_a_webhook(bell: Bell) -> None:
     ("host", "scheme", "result"),
     [("inside.example", "http", "address not reached"), ("till.example", "https", "no valid certificate")],
 )
-def test_addresses_inside_and_false_certificates_are_not_called(bell: Bell, host: str, scheme: str, result: str) -> None:
+def test_addresses_inside_and_false_certificates_are_not_called(
+    bell: Bell, host: str, scheme: str, result: str
+) -> None:
     webhook = bell.webhook("/ok", host=host)
     bell.change(webhook, url=f"{scheme}://{host}/ok")
     bell.tell()
