@@ -16,8 +16,10 @@ import shopEn from "../messages/en/desk_shop.js";
 import shopId from "../messages/id/desk_shop.js";
 import accountEn from "../messages/en/account.js";
 import accountId from "../messages/id/account.js";
+import noticesEn from "../messages/en/notices.js";
+import noticesId from "../messages/id/notices.js";
 
-learnWords({ en: deskEn, id: deskId }, { en: goodsEn, id: goodsId }, { en: shopEn, id: shopId }, { en: accountEn, id: accountId });
+learnWords({ en: deskEn, id: deskId }, { en: goodsEn, id: goodsId }, { en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: noticesEn, id: noticesId });
 render(html`<${DeskPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();

@@ -17,8 +17,10 @@ import shopEn from "../messages/en/shop.js";
 import shopId from "../messages/id/shop.js";
 import accountEn from "../messages/en/account.js";
 import accountId from "../messages/id/account.js";
+import noticesEn from "../messages/en/notices.js";
+import noticesId from "../messages/id/notices.js";
 
-learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId });
+learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: noticesEn, id: noticesId });
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();

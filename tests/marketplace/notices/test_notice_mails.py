@@ -26,7 +26,7 @@ from tis.marketplace.kit.notice_outbox import forget_notices, notify, store_noti
 from tis.marketplace.mail import SmtpMailer
 from tis.marketplace.notices.mail_sender import TAKEN_FOR, NoticeMailSender
 from tis.marketplace.notices.preferences import save_preferences
-from tis.marketplace.tables import NoticeDelivery, User
+from tis.marketplace.tables import NoticeDelivery, Supplier, User
 
 PUBLIC_URL = "https://market.example"
 
@@ -141,6 +141,24 @@ def test_all_that_is_due_to_an_account_is_one_mail(post: Post) -> None:
     [mail] = post.mails_to(buyer)
     assert mail["Subject"] == "6 kabar dari pasar / 6 notices of the market"
     assert _text(mail).count("Toko menerima pesanan Anda") == 3 and len(post.mails_to(other)) == 1
+
+
+def test_an_owner_whose_mailbox_is_that_of_the_shop_gets_one_mail(post: Post) -> None:
+    shop = Shop(post.market)
+    owner, helper = shop.editor(), shop.editor()
+    email = f"{uuid4().hex}@example.com"
+    with post.market.writing() as session:
+        for row in (session.get_one(Supplier, shop.id), session.get_one(User, owner)):
+            row.email, row.email_key, row.email_confirmed_at = email, email, now()
+        other = session.get_one(User, helper)
+        other.email = other.email_key = f"{uuid4().hex}@example.com"
+        other.email_confirmed_at = now()
+        notify(session, [News("order.placed", {"supplier_id": shop.id}, "user:1", shop.id)])
+        store_notices(session, is_open=False, by_mail=True)
+    post.send()
+    [mail] = post.mails_to(f"user:{owner}")
+    assert mail["Subject"] == "Ada pesanan baru / A new order" and "/desk#/orders" in _text(mail)
+    assert len(post.mails_to(f"user:{helper}")) == 1
 
 
 def test_a_digest_waits_for_its_hour(post: Post) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.news import NEWS_KINDS
-from tis.marketplace.kit.notice_preferences import accounts_with_mail, preferences_of
+from tis.marketplace.kit.notice_preferences import mailboxes_of, preferences_of
 from tis.marketplace.tables import NoticeDelivery, NoticePreferences, Webhook
 
 TRIED_FOR = timedelta(hours=24)
@@ -67,12 +67,19 @@ def turn_off_webhooks_of(session: Session, account: str, supplier_id: int | None
 def _mails(session: Session, notices: Sequence[NoticeRow]) -> list[dict[str, Any]]:
     preferences = preferences_of(session, {one["account"] for one in notices})
     wanted = [one for one in notices if NEWS_KINDS[one["type"]].group in preferences[one["account"]].mail]
-    reached = accounts_with_mail(session, {one["account"] for one in wanted})
+    mailboxes = mailboxes_of(session, {one["account"] for one in wanted})
     return [
         delivery_row(one, "mail", preferences[one["account"]].due(one["created_at"]))
         for one in wanted
-        if one["account"] in reached
+        if one["account"] in mailboxes and not _comes_to_the_shop(one, mailboxes)
     ]
+
+
+def _comes_to_the_shop(notice: NoticeRow, mailboxes: Mapping[str, str]) -> bool:
+    """A member whose mailbox is that of the shop, too, gets the mail of the shop, and no second one."""
+    if notice["data"]["role"] != "shop" or notice["account"].startswith(_SHOP):
+        return False
+    return mailboxes.get(f"{_SHOP}{notice['data'].get('supplier_id')}") == mailboxes[notice["account"]]
 
 
 def _calls(session: Session, notices: Sequence[NoticeRow]) -> list[dict[str, Any]]:

@@ -71,13 +71,14 @@ def low_stock_limit(session: Session, supplier_id: int) -> int | None:
     return session.scalar(select(NoticePreferences.low_stock_below).where(of_shop))
 
 
-def accounts_with_mail(session: Session, accounts: Iterable[str]) -> set[str]:
-    """Those whose e-mail is confirmed: nobody else's mailbox gets mails of ours."""
-    found: set[str] = set()
+def mailboxes_of(session: Session, accounts: Iterable[str]) -> dict[str, str]:
+    """The keys of confirmed e-mails: nobody else's mailbox gets mails of ours."""
+    found: dict[str, str] = {}
     for kind, table in (("user", User), ("supplier", Supplier)):
-        ids = _ids_of(kind, accounts)
-        confirmed = select(table.id).where(table.id.in_(ids), table.email_confirmed_at.is_not(None))
-        found |= {f"{kind}:{number}" for number in session.scalars(confirmed)} if ids else set()
+        if ids := _ids_of(kind, accounts):
+            columns = select(table.id, table.email_key)
+            confirmed = columns.where(table.id.in_(ids), table.email_confirmed_at.is_not(None))
+            found |= {f"{kind}:{number}": email for number, email in session.execute(confirmed) if email}
     return found
 
 

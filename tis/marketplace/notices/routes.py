@@ -35,8 +35,9 @@ async def follow_notices(
     """Follow what becomes of your reservations, and of those of your shop's goods, as server-sent events.
 
     `hold.made`, `hold.accepted`, `hold.refused`, `hold.sold`, `hold.released` and `hold.expired` name a reservation to
-    read; `role` says whether you are its buyer or its shop. Other kinds: docs/notices.md. The first event, `connected`, has the id to resume
-    from. A 410 for a `Last-Event-ID` says that notices after it are gone: read your reservations, and follow anew.
+    read; `role` says whether you are its buyer or its shop. There are other kinds, of orders and stock. The first
+    event, `connected`, has the id to resume from. A 410 for a `Last-Event-ID` says that notices after it are gone:
+    read your reservations, and follow anew.
     """
     cursor = parse_cursor(last_event_id, None, _NAME)
     account, after = await in_thread(begin, context, None if cursor is None else cursor[1])

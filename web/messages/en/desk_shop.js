@@ -140,6 +140,7 @@ export default {
   "own.tab.profile": "Profile",
   "own.tab.hours": "Opening hours",
   "own.tab.members": "Members",
+  "own.tab.notices": "Notices",
   "own.tab.tokens": "Programs",
   "own.editor": "Only owners change the shop itself. You may work on its goods, holds and reviews.",
   "own.leave": "Leave this shop",

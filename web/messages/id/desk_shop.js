@@ -140,6 +140,7 @@ export default {
   "own.tab.profile": "Profil",
   "own.tab.hours": "Jam buka",
   "own.tab.members": "Anggota",
+  "own.tab.notices": "Pemberitahuan",
   "own.tab.tokens": "Program",
   "own.editor": "Hanya pemilik yang mengubah toko. Anda dapat mengurus barang, pesanan dan ulasannya.",
   "own.leave": "Keluar dari toko ini",
