@@ -16,9 +16,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
-from tests.serving import REPOSITORY
-from tis.network.dialling import Dialler
-
+_REPOSITORY = Path(__file__).parents[3]  # this starts often: it imports no part of the server
 _BIG = 30_000_000  # bytes, of an answer that nobody should read
 
 
@@ -81,28 +79,16 @@ class Receiver:
     def bodies(self, path: str) -> list[dict[str, Any]]:
         return [json.loads(one["body"]) for one in self.calls(path)]
 
-    def dialler(self) -> Dialler:
-        return dialler_to(self.port)
-
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-
-
-def dialler_to(port: int) -> Dialler:
-    """Every name has a public address, except `inside.example`; the port is answered at home."""
-
-    def resolve(host: str, _: int) -> list[str]:
-        return ["10.0.0.7"] if host == "inside.example" else ["93.184.216.34"]
-
-    return Dialler(resolve=resolve, dial=lambda address, _: ("127.0.0.1", port))
 
 
 @contextmanager
 def running_receiver(folder: Path) -> Iterator[Receiver]:
     file = folder / "calls.jsonl"
     command = [sys.executable, "-m", "tests.marketplace.notices.receiver", str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_REPOSITORY) as process:
         assert process.stdout is not None
         yield Receiver(int(process.stdout.readline()), file, process)
         process.kill()

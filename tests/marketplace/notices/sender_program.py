@@ -4,7 +4,7 @@ import sys
 import threading
 
 from tests.marketplace.conftest import SECRET
-from tests.marketplace.notices.receiver import dialler_to
+from tests.marketplace.notices.dialling_home import dialler_to
 from tis.database.database import Database
 from tis.marketplace.kit.notice_deliveries import WebhookRules
 from tis.marketplace.mail import SmtpMailer

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select, update
 
 from tests.marketplace.database_failures import wait_until_true
+from tests.marketplace.notices.dialling_home import dialler_to
 from tests.marketplace.notices.moved_time import MovedTime
 from tests.marketplace.notices.receiver import Receiver, running_receiver
 from tests.marketplace.notices.test_notice_mails import sending_process
@@ -43,7 +44,7 @@ class Bell:
     @contextmanager
     def sending(self, seconds: float = SECONDS, rules: WebhookRules = RULES) -> Iterator[WebhookSender]:
         market = self.market
-        poster = WebhookPoster(self.receiver.dialler(), seconds=seconds, allow_http=rules.allow_http)
+        poster = WebhookPoster(dialler_to(self.receiver.port), seconds=seconds, allow_http=rules.allow_http)
         sender = WebhookSender(
             market.reading, market.writing, lambda: market.signer, poster, rules, self.time, interval_seconds=0.02
         )
@@ -321,7 +322,7 @@ def test_only_plain_https_addresses_are_taken(bell: Bell, url: str) -> None:
 
 
 def test_an_address_inside_is_refused_whatever_its_name_says_later(receiver: Receiver) -> None:
-    poster = WebhookPoster(receiver.dialler(), seconds=5, allow_http=True)
+    poster = WebhookPoster(dialler_to(receiver.port), seconds=5, allow_http=True)
     outcome = asyncio.run(poster.post("http://127.0.0.1/ok", {}, b"{}"))
     assert outcome.result == "200", "the test's resolver says that it is public"
     strict = asyncio.run(poster.post("http://inside.example/ok", {}, b"{}"))

@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -37,6 +38,7 @@ _MAX_AT_ONCE = 32
 _MAX_SLOW_AT_ONCE = 8  # of these: those that failed or were slow the last time, so that others never wait for them
 _SLOW_SECONDS = 2.0
 _MAX_SLOW_KNOWN = 1000
+_MAX_THREADS = 4  # that speak with the database: requests need its connections more
 _MAX_IN_TURN = 20  # calls, until another webhook may have the place
 _CLOSE_SECONDS = 3.0
 # After the first try, the second, and so on; the last one again and again until a delivery is given up.
@@ -97,6 +99,7 @@ class WebhookSender:
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="webhooks"))
         while not self._end.is_set():
             try:
                 await self._begin_some()
