@@ -1,5 +1,6 @@
 """Owners of a shop name webhooks, see what came of them, and take them away."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -8,6 +9,7 @@ from sqlalchemy import func, select, update
 
 from tests.marketplace.accounts import bearer, employ, made, register_supplier, register_user
 from tests.marketplace.shop import Shop
+from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.columns import now
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
@@ -66,7 +68,7 @@ def test_a_webhook_is_changed_turned_off_and_on_and_deleted(
     assert internet.put(own, json={"url": "http://a.example/"}, headers=bearer(owner)).status_code == 400
     off = made(internet.put(own, json={"is_on": False}, headers=bearer(owner)))
     assert (off["status"], off["off_reason"]) == ("off", "owner")
-    assert internet.post(f"{own}/test", headers=bearer(owner)).json()["code"] == "webhook_off"
+    assert "is off" in internet.post(f"{own}/test", headers=bearer(owner)).json()["detail"]
     on = made(internet.put(own, json={"is_on": True, "groups": ["orders"]}, headers=bearer(owner)))
     assert (on["status"], on["off_reason"]) == ("on", None)
     tell(required_market, path)
@@ -104,7 +106,7 @@ def test_a_shop_has_so_many_webhooks(internet: httpx2.Client, owner: dict[str, A
     for _ in range(5):
         made(internet.post(path, json=HOOK, headers=bearer(owner)))
     refused = internet.post(path, json=HOOK, headers=bearer(owner))
-    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_webhooks")
+    assert (refused.status_code, "at most 5 webhooks" in refused.json()["detail"]) == (409, True)
 
 
 def test_another_shop_does_not_find_a_webhook(internet: httpx2.Client, owner: dict[str, Any], path: str) -> None:
@@ -146,14 +148,10 @@ def test_programs_with_a_token_of_the_shop_may_not_change_webhooks(
     tokens = path.replace("webhooks", "tokens")
     till = made(internet.post(tokens, json={"name": "Till", "scopes": ["read", "stock"]}, headers=bearer(owner)))
     answer = internet.post(path, json=HOOK, headers={"Authorization": f"Bearer {till['token']}"})
-    assert (answer.status_code, answer.json()["code"]) == (403, "no_token_here")
+    assert (answer.status_code, "Tokens of shops may not" in answer.json()["detail"]) == (403, True)
 
 
 def test_deliveries_are_deleted_after_their_days(strict_shop: Shop) -> None:
-    from datetime import timedelta
-
-    from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
-
     market = strict_shop.market
     with market.writing() as session:
         row = Webhook(supplier_id=strict_shop.id, url="https://a.example/", groups=["orders"], seed="s")

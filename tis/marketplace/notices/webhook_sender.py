@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from sqlalchemy import CursorResult, and_, exists, or_, select, update
@@ -41,6 +41,7 @@ _MAX_SLOW_KNOWN = 1000
 _MAX_THREADS = 4  # that speak with the database: requests need its connections more
 _MAX_IN_TURN = 20  # calls, until another webhook may have the place
 _CLOSE_SECONDS = 3.0
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 # After the first try, the second, and so on; the last one again and again until a delivery is given up.
 _PAUSES = [timedelta(seconds=one) for one in (5, 60, 300, 1800, 7200, 18_000, 28_800)]
 _MAX_PAUSE_OF_WEBHOOK = 300  # seconds, from 5 on, doubled at each failure in a row
@@ -136,13 +137,15 @@ class WebhookSender:
             Webhook.status == "on", or_(Webhook.paused_until.is_(None), Webhook.paused_until <= moment), is_free
         )
         with self._reading() as session:
-            ready = select(Webhook.id, Webhook.num_failures).where(is_ready, has_due)
+            ready = select(Webhook.id, Webhook.last_at).where(is_ready, has_due)
             known = self._slow or {0}
             healthy = ready.where(Webhook.num_failures == 0, Webhook.id.not_in(known)).limit(num)
-            failing = ready.where(or_(Webhook.num_failures > 0, Webhook.id.in_(known))).order_by(Webhook.last_at)
             found = [(row.id, False) for row in session.execute(healthy)]
             if num_slow > 0:
-                found += [(row.id, True) for row in session.execute(failing.limit(num_slow))]
+                slow = ready.where(or_(Webhook.num_failures > 0, Webhook.id.in_(known))).limit(_MAX_SLOW_KNOWN)
+                # Whoever waits longest goes first.
+                rows = sorted(session.execute(slow), key=lambda row: row.last_at or _LONG_AGO)
+                found += [(row.id, True) for row in rows[:num_slow]]
         if not found:
             return []
         with self._writing() as session:
