@@ -15,6 +15,7 @@ def _main() -> None:
     url, webhook_port, smtp_port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     rules = MarketRules(
         jwt_secret=SECRET,
+        public_url="https://market.example",
         webhooks=WebhookRules(allow_http=True, call_seconds=30),
         mailer=SmtpMailer("127.0.0.1", smtp_port, "noreply@shop.example", security="none"),
     )
