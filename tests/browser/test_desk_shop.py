@@ -414,7 +414,7 @@ def test_an_owner_chooses_what_comes_by_mail_and_names_a_webhook(visitor: Visito
     require_accessible(page)
     visitor.picture(page, "desk-notices")
     desk.button("save").click()
-    expect(page.get_by_text(t("notices.saved"))).to_be_visible()
+    expect(page.get_by_text(t("notices.saved")).last).to_be_visible()
     path = f"/api/suppliers/{own_shop.id}"
     chosen = own_shop.http.get(f"{path}/notices/preferences", headers=own_shop.owner).json()
     assert (chosen["low_stock_below"], chosen["quiet_hours"]) == (3, {"from": "22:00", "until": "06:00"})

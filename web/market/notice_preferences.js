@@ -34,7 +34,7 @@ export function NoticePreferences({ path, isShop = false, level = "h3" }) {
   const chosen = (name, label, values, said) => html`<${Field} label=${t(label)}>${(attributes) => html`<select class="select" name=${name} value=${String(given[name])} onChange=${(event) => set(name, event.target.value)} ...${attributes}>${values.map((one) => html`<option value=${String(one)} selected=${String(one) === String(given[name])}>${said(one)}</option>`)}</select>`}<//>`;
   const input = (name, label, more = {}) => html`<${Field} label=${t(label)} help=${more.help}>${(attributes) => html`<input class="input" name=${name} value=${given[name]} ...${{ ...more, help: undefined }} onInput=${(event) => set(name, event.target.value)} ...${attributes} />`}<//>`;
   return html`<section class="card own-panel"><header role="presentation"><${level} class="grow">${t("notices")}<//></header>
-    <p class="soft">${t("notices.about")}</p>
+    <div class="stack"><p class="soft">${t("notices.about")}</p>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${given && html`<form class="stack" onSubmit=${save}>
       ${!given.email_confirmed && html`<${Note} kind="warn">${t("notices.unconfirmed")}<//>`}
@@ -44,7 +44,7 @@ export function NoticePreferences({ path, isShop = false, level = "h3" }) {
       <fieldset class="place stack"><legend>${t("notices.quiet", { zone: given.zone })}</legend><div class="row-wrap">${input("from", "notices.quiet.from", { type: "time" })}${input("until", "notices.quiet.until", { type: "time" })}</div></fieldset>
       ${chosen("language", "notices.language", LANGUAGES, (one) => t(`notices.language.${one || "both"}`))}
       ${isShop && input("low", "notices.low", { inputmode: "numeric", help: t("notices.low.help") })}
-      <div class="row"><div class="grow"></div><${Button} type="submit">${t("save")}<//></div></form>`}</section>`;
+      <div class="row"><div class="grow"></div><${Button} type="submit">${t("save")}<//></div></form>`}</div></section>`;
 }
 
 function formOf(kept) {

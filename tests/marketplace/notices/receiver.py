@@ -47,7 +47,8 @@ class _Handler(BaseHTTPRequestHandler):
             status = "400"
         self.send_response(int(status or 200))
         if kind == "redirect":
-            self.send_header("Location", f"http://127.0.0.1:{self.server.server_address[1]}/stolen")
+            assert isinstance(self.server, ThreadingHTTPServer)
+            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/stolen")
         if kind == "rest":
             self.send_header("Retry-After", value)
         size = _BIG if kind == "big" else 2

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tis.marketplace.kit.notice_preferences import Preferences
+from tis.marketplace.kit.notice_preferences import MailPreferences
 
 
 def moment(text: str) -> datetime:
@@ -35,4 +35,4 @@ def moment(text: str) -> datetime:
     ],
 )
 def test_a_mail_is_due(preferences: dict[str, Any], at: str, due: str) -> None:
-    assert Preferences(**preferences).due(moment(at)).astimezone(UTC) == moment(due)
+    assert MailPreferences(**preferences).due(moment(at)).astimezone(UTC) == moment(due)

@@ -16,17 +16,17 @@ Digest = Literal["now", "hourly", "daily"]
 NEWS_GROUPS: tuple[NewsGroup, ...] = get_args(NewsGroup)
 # Not holds, which are over before many a mail is read, and lead to an order that is told of; nor reviews, which wait.
 MAIL_BY_DEFAULT: frozenset[NewsGroup] = frozenset({"orders", "messages", "prices", "stock", "account"})
-_DEFAULT_ZONE: TimeZone = "WIB"  # Asia/Jakarta
+DEFAULT_ZONE: TimeZone = "WIB"  # Asia/Jakarta
 
 
 @dataclass(frozen=True)
-class Preferences:
+class MailPreferences:
     mail: frozenset[NewsGroup] = MAIL_BY_DEFAULT
     digest: Digest = "now"
     digest_hour: int = 7
     quiet_from: str | None = None
     quiet_until: str | None = None
-    time_zone: TimeZone = _DEFAULT_ZONE
+    time_zone: TimeZone = DEFAULT_ZONE
     language: Literal["id", "en"] | None = None
 
     def due(self, moment: datetime) -> datetime:
@@ -51,24 +51,14 @@ class Preferences:
         return at.replace(second=0, microsecond=0) + timedelta(minutes=length - since_begin)
 
 
-def preferences_of(session: Session, accounts: Collection[str]) -> dict[str, Preferences]:
+def preferences_of(session: Session, accounts: Collection[str]) -> dict[str, MailPreferences]:
     """Of all these accounts."""
     rows = {
         row.account: row
         for row in session.scalars(select(NoticePreferences).where(NoticePreferences.account.in_(accounts)))
     }
-    of_place = _zones_by_place(session, [one for one, row in rows.items() if _needs_zone(row)])
-    return {one: _preferences(rows[one], of_place) if one in rows else Preferences() for one in accounts}
-
-
-def zone_of_place(session: Session, account: str) -> TimeZone:
-    return _zones_by_place(session, [account]).get(account, _DEFAULT_ZONE)
-
-
-def low_stock_limit(session: Session, supplier_id: int) -> int | None:
-    """Below so many available units the shop wants to be told."""
-    of_shop = NoticePreferences.account == f"supplier:{supplier_id}"
-    return session.scalar(select(NoticePreferences.low_stock_below).where(of_shop))
+    of_place = zones_by_place(session, [one for one, row in rows.items() if _needs_zone(row)])
+    return {one: _preferences(rows[one], of_place) if one in rows else MailPreferences() for one in accounts}
 
 
 def mailboxes_of(session: Session, accounts: Iterable[str]) -> dict[str, str]:
@@ -86,23 +76,23 @@ def _needs_zone(row: NoticePreferences) -> bool:
     return row.time_zone is None and (row.digest == "daily" or row.quiet_from is not None)
 
 
-def _preferences(row: NoticePreferences, of_place: dict[str, TimeZone]) -> Preferences:
-    return Preferences(
+def _preferences(row: NoticePreferences, of_place: dict[str, TimeZone]) -> MailPreferences:
+    return MailPreferences(
         mail=frozenset(cast("list[NewsGroup]", row.mail)),
         digest=cast(Digest, row.digest),
         digest_hour=row.digest_hour,
         quiet_from=row.quiet_from,
         quiet_until=row.quiet_until,
-        time_zone=cast("TimeZone | None", row.time_zone) or of_place.get(row.account, _DEFAULT_ZONE),
+        time_zone=cast("TimeZone | None", row.time_zone) or of_place.get(row.account, DEFAULT_ZONE),
         language=cast(Any, row.language),
     )
 
 
-def _zones_by_place(session: Session, accounts: Collection[str]) -> dict[str, TimeZone]:
+def zones_by_place(session: Session, accounts: Collection[str]) -> dict[str, TimeZone]:
     zones: dict[str, TimeZone] = {}
     if ids := _ids_of("user", accounts):
         for number, longitude in session.execute(select(User.id, User.longitude).where(User.id.in_(ids))):
-            zones[f"user:{number}"] = _DEFAULT_ZONE if longitude is None else zone_of(longitude)
+            zones[f"user:{number}"] = DEFAULT_ZONE if longitude is None else zone_of(longitude)
     if ids := _ids_of("supplier", accounts):
         shops = select(Supplier.id, Supplier.time_zone, Supplier.longitude).where(Supplier.id.in_(ids))
         for number, zone, longitude in session.execute(shops):

@@ -19,7 +19,7 @@ from tis.marketplace.auth.accounts import account_holder
 from tis.marketplace.columns import now
 from tis.marketplace.kit.news import NEWS_KINDS
 from tis.marketplace.kit.notice_deliveries import new_message_id
-from tis.marketplace.kit.notice_preferences import Preferences, preferences_of
+from tis.marketplace.kit.notice_preferences import MailPreferences, preferences_of
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.mail import Mail, Mailer, is_final
 from tis.marketplace.notices.mail_texts import MailedNotice, subject_of, text_of
@@ -122,7 +122,7 @@ class NoticeMailSender:
         email: str,
         email_key: str,
         notices: Sequence[MailedNotice],
-        preferences: Preferences,
+        preferences: MailPreferences,
         message_id: str,
     ) -> Mail:
         token = unsubscribe_token(self._signer(), account, {one.group for one in notices}, email_key)

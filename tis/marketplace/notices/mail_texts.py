@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from tis.marketplace.kit.news import NEWS_KINDS, NewsGroup
-from tis.marketplace.kit.notice_preferences import Preferences
+from tis.marketplace.kit.notice_preferences import MailPreferences
 from tis.marketplace.kit.opening_hours import local_time
 
 Language = Literal["id", "en"]
@@ -98,7 +98,7 @@ def subject_of(notices: Sequence[MailedNotice], language: Language | None) -> st
 
 def text_of(
     notices: Sequence[MailedNotice],
-    preferences: Preferences,
+    preferences: MailPreferences,
     product_names: Mapping[int, str],
     public_url: str,
     unsubscribe: str,
@@ -115,7 +115,7 @@ def text_of(
 
 def _paragraph(
     notice: MailedNotice,
-    preferences: Preferences,
+    preferences: MailPreferences,
     language: Language,
     product_names: Mapping[int, str],
     public_url: str,

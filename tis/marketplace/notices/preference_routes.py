@@ -12,7 +12,7 @@ from tis.marketplace.auth.schemas import TOKEN_REQUIRED
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import responses
 from tis.marketplace.kit.fields import Id
-from tis.marketplace.kit.notice_preferences import zone_of_place
+from tis.marketplace.kit.notice_preferences import DEFAULT_ZONE, zones_by_place
 from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.notices.preferences import save_preferences, stored_preferences
@@ -108,7 +108,7 @@ def _shown(session: Session, account: str) -> PreferencesShown:
         {
             **{name: getattr(row, name) for name in PreferencesShown.model_fields if hasattr(row, name)},
             "quiet_hours": QuietHours(begin=row.quiet_from, until=row.quiet_until) if is_quiet else None,
-            "time_zone_in_use": row.time_zone or zone_of_place(session, account),
+            "time_zone_in_use": row.time_zone or zones_by_place(session, [account]).get(account, DEFAULT_ZONE),
             "email_confirmed": holder is not None and holder.email_confirmed_at is not None,
         }
     )

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.kit.notice_deliveries import TRIED_FOR
-from tis.marketplace.kit.notice_preferences import Preferences, preferences_of
+from tis.marketplace.kit.notice_preferences import MailPreferences, preferences_of
 from tis.marketplace.tables import NoticeDelivery, NoticePreferences
 
 
@@ -57,7 +57,7 @@ def _set_due_again(session: Session, account: str) -> None:
 
 
 def _default_row(account: str) -> NoticePreferences:
-    default = Preferences()
+    default = MailPreferences()
     return NoticePreferences(
         account=account,
         mail=sorted(default.mail),

@@ -50,7 +50,7 @@ _MIN_FAILURES = 10  # in a row, before it may be switched off
 
 
 @dataclass(frozen=True)
-class _Call:
+class _WebhookCall:
     delivery_id: int
     url: str
     headers: dict[str, str]
@@ -189,7 +189,7 @@ class WebhookSender:
         await asyncio.to_thread(self._mark, webhook_id, call.delivery_id, outcome)
         return outcome.is_success
 
-    def _next_call(self, webhook_id: int) -> _Call | None:
+    def _next_call(self, webhook_id: int) -> _WebhookCall | None:
         moment = self._clock()
         with self._reading() as session:
             row = session.get(Webhook, webhook_id)
@@ -200,7 +200,7 @@ class WebhookSender:
             body = body_of(delivery)
             assert delivery.message_id is not None
             headers = signed_headers(self._signer(), row, delivery.message_id, body, moment)
-            return _Call(delivery.id, row.url, headers, body)
+            return _WebhookCall(delivery.id, row.url, headers, body)
 
     def _mark(self, webhook_id: int, delivery_id: int, outcome: PostOutcome) -> None:
         moment = self._clock()

@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 from tis.errors import NotFound
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
-from tis.marketplace.kit.notice_preferences import low_stock_limit
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Product, Supplier
+from tis.marketplace.tables import NoticePreferences, Product, Supplier
 
 _BY_ACTIVE_SUPPLIER = exists().where(
     Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
@@ -50,7 +49,8 @@ def _available_and_supplier(session: Session, product_id: int) -> tuple[int, int
 
 def _tell_low_stock(session: Session, product_id: int, supplier_id: int, before: int, available: int) -> None:
     """Once per fall: the product is locked, so one transaction takes the unit that is too many."""
-    limit = low_stock_limit(session, supplier_id)
+    of_shop = NoticePreferences.account == f"supplier:{supplier_id}"
+    limit = session.scalar(select(NoticePreferences.low_stock_below).where(of_shop))
     if limit is not None and available < limit <= before:
         data = {"product_id": product_id, "supplier_id": supplier_id, "available": available}
         notify(session, [News("stock.low", data, supplier_id=supplier_id)])
