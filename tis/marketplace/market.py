@@ -60,7 +60,7 @@ _log = logging.getLogger("tis.marketplace")
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
 _NUM_PICTURE_FETCHERS = 3
-_MAIL_LOOK_SECONDS = 10.0
+_MAIL_LOOK_SECONDS, _MAIL_CLOSE_SECONDS = 10.0, 5.0  # a mail server may be silent for longer: that mail comes again
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
 
@@ -266,7 +266,7 @@ class Market:
         self.mail.close()
         self._webhooks.stop()
         if self._notice_mails:
-            self._notice_mails.stop()
+            self._notice_mails.stop(_MAIL_CLOSE_SECONDS)
         if self._vectors:
             self._vectors.stop()
         self._importer.stop()

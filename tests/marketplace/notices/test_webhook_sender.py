@@ -261,7 +261,8 @@ def test_410_turns_a_webhook_off_and_the_shop_is_told(bell: Bell) -> None:
         wait_until_true(lambda: bell.row(webhook).status == "off")
     assert bell.row(webhook).off_reason == "gone" and bell.statuses(webhook) == ["dead", "dead"]
     with bell.market.reading() as session:
-        told = session.scalars(select(Notice).where(Notice.account == f"supplier:{bell.shop.id}")).all()
+        own = select(Notice).where(Notice.account == f"supplier:{bell.shop.id}")
+        told = session.scalars(own.order_by(Notice.number)).all()
         assert told[-1].type == "webhook.off" and told[-1].data["webhook_id"] == webhook
     bell.tell()
     assert len(bell.statuses(webhook)) == 2, "nothing waits for one that is off"
