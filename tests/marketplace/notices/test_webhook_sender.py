@@ -179,7 +179,7 @@ def test_after_a_new_secret_both_verify_for_a_day(bell: Bell) -> None:
 
 
 def test_a_slow_program_and_a_dead_one_do_not_delay_others(bell: Bell) -> None:
-    slow = [bell.webhook(f"/hang/{number}") for number in range(20)]
+    slow = [bell.webhook(f"/hang/{number}") for number in range(40)]
     quick = bell.webhook("/ok")
     bell.tell(times=3)
     with bell.sending(seconds=30):

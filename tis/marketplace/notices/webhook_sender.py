@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, and_, exists, or_, select, update
+from sqlalchemy import CursorResult, and_, exists, not_, or_, select, update
 from sqlalchemy.orm import Session
 
 from tis.database.errors import DatabaseUnavailable
@@ -34,8 +34,9 @@ from tis.observability.logs import log_exception
 _log = logging.getLogger("tis.marketplace")
 OpenTransaction = Callable[[], AbstractContextManager[Session]]
 TAKEN_FOR = timedelta(seconds=60)  # longer than one call takes; each call takes it anew
-_MAX_AT_ONCE = 32
-_MAX_SLOW_AT_ONCE = 8  # of these: those that failed or were slow the last time, so that others never wait for them
+_MAX_QUICK_AT_ONCE = 32
+_MAX_SLOW_AT_ONCE = 8  # beside these: those that failed or were slow the last time, so that others never wait for them
+_MAX_AT_ONCE = 256  # with those that turn out to be slow
 _SLOW_SECONDS = 2.0
 _MAX_SLOW_KNOWN = 1000
 _MAX_THREADS = 4  # that speak with the database: requests need its connections more
@@ -119,16 +120,16 @@ class WebhookSender:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _begin_some(self) -> None:
-        slow = sum(webhook_id in self._slow for webhook_id in self._serving)
-        free = _MAX_AT_ONCE - len(self._serving)
+        num_slow = len(self._slow & self._serving.keys())
+        num_quick = len(self._serving) - num_slow
+        free = min(_MAX_QUICK_AT_ONCE - num_quick, _MAX_AT_ONCE - len(self._serving))
         if free <= 0:
             return
-        for webhook_id, is_slow in await asyncio.to_thread(self._take, free, _MAX_SLOW_AT_ONCE - slow):
-            if is_slow:
-                self._remember_slow(webhook_id)
+        known = frozenset(self._slow)
+        for webhook_id in await asyncio.to_thread(self._take, free, _MAX_SLOW_AT_ONCE - num_slow, known):
             self._serving[webhook_id] = asyncio.create_task(self._serve(webhook_id))
 
-    def _take(self, num: int, num_slow: int) -> list[tuple[int, bool]]:
+    def _take(self, num: int, num_slow: int, known_slow: frozenset[int]) -> list[int]:
         """Of those with something due. Those that fail come last, and only a few of them at once."""
         moment = self._clock()
         is_free = or_(Webhook.taken_until.is_(None), Webhook.taken_until <= moment)
@@ -138,21 +139,22 @@ class WebhookSender:
         )
         with self._reading() as session:
             ready = select(Webhook.id, Webhook.last_at).where(is_ready, has_due)
-            known = self._slow or {0}
-            healthy = ready.where(Webhook.num_failures == 0, Webhook.id.not_in(known)).limit(num)
-            found = [(row.id, False) for row in session.execute(healthy)]
+            is_slow = or_(Webhook.num_failures > 0, Webhook.id.in_(known_slow))
+            found = [row.id for row in session.execute(ready.where(not_(is_slow)).limit(num))]
             if num_slow > 0:
-                slow = ready.where(or_(Webhook.num_failures > 0, Webhook.id.in_(known))).limit(_MAX_SLOW_KNOWN)
                 # Whoever waits longest goes first.
-                rows = sorted(session.execute(slow), key=lambda row: row.last_at or _LONG_AGO)
-                found += [(row.id, True) for row in rows[:num_slow]]
+                slow = sorted(
+                    session.execute(ready.where(is_slow).limit(_MAX_SLOW_KNOWN)),
+                    key=lambda row: row.last_at or _LONG_AGO,
+                )
+                found += [row.id for row in slow[:num_slow]]
         if not found:
             return []
         with self._writing() as session:
             taken = {"taken_until": moment + TAKEN_FOR}
             return [
-                (webhook_id, is_slow)
-                for webhook_id, is_slow in found[:num]
+                webhook_id
+                for webhook_id in found
                 if _changed(session, update(Webhook).where(Webhook.id == webhook_id, is_free).values(**taken))
             ]
 
@@ -180,8 +182,11 @@ class WebhookSender:
         call = await asyncio.to_thread(self._next_call, webhook_id)
         if call is None:
             return False
+        # While it is late, too: its place is another's then.
+        late = asyncio.get_running_loop().call_later(_SLOW_SECONDS, self._remember_slow, webhook_id)
         began = time.monotonic()
         outcome = await self._poster.post(call.url, call.headers, call.body)
+        late.cancel()
         if outcome.is_success and time.monotonic() - began <= _SLOW_SECONDS:
             self._slow.discard(webhook_id)
         else:
@@ -259,6 +264,7 @@ class WebhookSender:
         if len(self._slow) >= _MAX_SLOW_KNOWN:
             self._slow.pop()
         self._slow.add(webhook_id)
+        self._news.set()
 
 
 def _is_due(moment: datetime) -> tuple[Any, ...]:
