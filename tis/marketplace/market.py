@@ -33,6 +33,7 @@ from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
 from tis.marketplace.notices.mail_sender import NoticeMailSender
 from tis.marketplace.notices.webhook_http import WebhookPoster
+from tis.marketplace.notices.webhook_queue import WebhookQueue
 from tis.marketplace.notices.webhook_sender import WebhookSender
 from tis.marketplace.picture_files.picture_desk import PictureDesk
 from tis.marketplace.picture_files.picture_input import PictureInput
@@ -155,7 +156,8 @@ class Market:
         poster = WebhookPoster(
             dialler or Dialler(), seconds=rules.webhooks.call_seconds, allow_http=rules.webhooks.allow_http
         )
-        self._webhooks = WebhookSender(self.reading, self.writing, lambda: self.signer, poster, rules.webhooks)
+        queue = WebhookQueue(self.reading, self.writing, lambda: self.signer, rules.webhooks)
+        self._webhooks = WebhookSender(queue, poster)
         self._notice_mails: BackgroundJob | None = None
         if rules.mailer:
             sender = NoticeMailSender(self.reading, self.writing, lambda: self.signer, rules.mailer, rules.public_url)

@@ -26,7 +26,8 @@ from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.notices import webhooks
 from tis.marketplace.notices.webhook_http import WebhookPoster
-from tis.marketplace.notices.webhook_sender import TAKEN_FOR, WebhookSender
+from tis.marketplace.notices.webhook_queue import TAKEN_FOR, WebhookQueue
+from tis.marketplace.notices.webhook_sender import WebhookSender
 from tis.marketplace.tables import Notice, NoticeDelivery, Webhook
 
 RULES = WebhookRules(allow_http=True, max_per_supplier=50)
@@ -45,9 +46,8 @@ class Bell:
     def sending(self, seconds: float = SECONDS, rules: WebhookRules = RULES) -> Iterator[WebhookSender]:
         market = self.market
         poster = WebhookPoster(dialler_to(self.receiver.port), seconds=seconds, allow_http=rules.allow_http)
-        sender = WebhookSender(
-            market.reading, market.writing, lambda: market.signer, poster, rules, self.time, interval_seconds=0.02
-        )
+        queue = WebhookQueue(market.reading, market.writing, lambda: market.signer, rules, self.time)
+        sender = WebhookSender(queue, poster, interval_seconds=0.02)
         sender.start()
         try:
             yield sender
