@@ -286,6 +286,14 @@ def test_a_webhook_that_fails_for_days_is_turned_off_and_starts_anew_when_it_is_
     assert (row.status, row.off_reason, row.num_failures, row.failing_since) == ("on", None, 0, None)
 
 
+def test_what_waited_while_no_server_ran_is_sent_however_late(bell: Bell) -> None:
+    webhook = bell.webhook("/ok")
+    bell.tell(times=25)
+    bell.time.move(days=3)
+    with bell.sending():
+        bell.wait_for(webhook, *["sent"] * 25)
+
+
 def test_only_so_many_wait_for_a_webhook(bell: Bell) -> None:
     webhook = bell.webhook("/status/500")
     bell.tell(times=15)

@@ -83,7 +83,7 @@ class WebhookQueue:
             taken = {"taken_until": moment + TAKEN_FOR}
             return [
                 webhook_id
-                for webhook_id in found
+                for webhook_id in sorted(found)  # other servers lock them in this order, too
                 if _changed(session, update(Webhook).where(Webhook.id == webhook_id, is_free).values(**taken))
             ]
 
@@ -145,11 +145,9 @@ class WebhookQueue:
         waiting = NoticeDelivery.webhook_id == webhook_id, NoticeDelivery.status == "waiting"
         newest = select(NoticeDelivery.id).where(*waiting).order_by(NoticeDelivery.id.desc())
         last = session.scalar(newest.offset(self._rules.max_waiting).limit(1)) or 0
-        is_over = or_(
-            NoticeDelivery.due_at >= NoticeDelivery.give_up_at,
-            NoticeDelivery.give_up_at <= moment,
-            NoticeDelivery.id <= last,
-        )
+        is_late = or_(NoticeDelivery.due_at >= NoticeDelivery.give_up_at, NoticeDelivery.give_up_at <= moment)
+        was_tried = NoticeDelivery.tries > 0  # what waited while this server was away was not
+        is_over = or_(and_(is_late, was_tried), NoticeDelivery.id <= last)
         dead = update(NoticeDelivery).where(*waiting, is_over).values(status="dead", ended_at=moment)
         session.execute(dead, execution_options={"synchronize_session": False})
 
