@@ -34,6 +34,7 @@ _TITLES = {
     "pictures": "Marketplace: pictures",
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
+    "notices": "Marketplace: notices",
     "categories": "Marketplace: categories and synonyms",
     "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",

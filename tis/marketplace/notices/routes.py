@@ -18,7 +18,7 @@ from tis.marketplace.notices.schemas import STREAM_RESPONSES
 from tis.marketplace.notices.service import MAX_READ, begin, read_after
 from tis.marketplace.tables import Notice
 
-router = APIRouter(prefix="/notices", tags=["stock"], route_class=CheckedRoute)
+router = APIRouter(prefix="/notices", tags=["notices"], route_class=CheckedRoute)
 _NAME = "notices"  # in the ids of the events, where recorded answers have that of their session
 _HEARTBEAT_SECONDS = 15.0
 _MAX_UNCHECKED_SECONDS = 60.0  # until the token of an idle reader is looked at again
