@@ -54,13 +54,13 @@ function Hook({ hook, deeds, onDelete }) {
   const isOn = hook.status === "on";
   const last = hook.last_at && new Date(hook.last_at);
   const said = last ? t("hooks.last", { day: formatDay(last), time: formatTime(last), result: hook.last_result }) : t("hooks.last.never");
-  return html`<li class="person row-wrap"><span class="grow"><span class="token-name"><strong>${hook.url}</strong><${Badge} kind=${isOn ? "good" : "bad"}>${isOn ? t("hooks.on") : t(`hooks.off.${hook.off_reason}`)}<//>${hook.groups.map((one) => html`<${Badge} key=${one}>${t(`notices.group.${one}`)}<//>`)}</span>
+  return html`<li class="person hook"><span class="grow"><span class="token-name"><strong>${hook.url}</strong><${Badge} kind=${isOn ? "good" : "bad"}>${isOn ? t("hooks.on") : t(`hooks.off.${hook.off_reason}`)}<//>${hook.groups.map((one) => html`<${Badge} key=${one}>${t(`notices.group.${one}`)}<//>`)}</span>
       <span class="faint"><small>${said}${hook.dead > 0 && ` · ${t("hooks.dead", { num: hook.dead })}`}</small></span></span>
-    ${isOn && html`<${Button} small icon="send" onClick=${() => deeds.test(hook)}>${t("hooks.test")}<//>`}
+    <span class="row-wrap">${isOn && html`<${Button} small icon="send" onClick=${() => deeds.test(hook)}>${t("hooks.test")}<//>`}
     ${isOn && hook.dead > 0 && html`<${Button} small icon="refresh-cw" onClick=${() => deeds.again(hook)}>${t("hooks.again")}<//>`}
     <${Button} small kind="quiet" onClick=${() => deeds.turn(hook)}>${t(isOn ? "hooks.off" : "hooks.on.do")}<//>
     <${Button} small kind="quiet" onClick=${() => deeds.renew(hook)}>${t("hooks.renew")}<//>
-    <${Button} small kind="quiet" icon="trash-2" label=${t("hooks.delete.of", { url: hook.url })} onClick=${onDelete} /></li>`;
+    <${Button} small kind="quiet" icon="trash-2" label=${t("hooks.delete.of", { url: hook.url })} onClick=${onDelete} /></span></li>`;
 }
 
 function NewHook({ path, onMade, onClose }) {
