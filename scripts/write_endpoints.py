@@ -38,6 +38,7 @@ _TITLES = {
     "orders": "Marketplace: orders",
     "messages": "Marketplace: messages between buyers and shops",
     "feeds": "Marketplace: feeds",
+    "notices": "Marketplace: notices",
     "categories": "Marketplace: categories and synonyms",
     "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",

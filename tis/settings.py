@@ -22,6 +22,7 @@ from tis.marketplace.settings import (
     AccountSettings,
     AssistantSettings,
     MarketplaceSettings,
+    NoticeSettings,
     PaymentSettings,
     RateSettings,
 )
@@ -75,6 +76,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     MarketplaceSettings,
     AccountSettings,
     PaymentSettings,
+    NoticeSettings,
     AssistantSettings,
     RateSettings,
     AccessSettings,
@@ -91,6 +93,7 @@ class Settings(
     AccessSettings,
     RateSettings,
     AssistantSettings,
+    NoticeSettings,
     AccountSettings,
     PaymentSettings,
     MarketplaceSettings,

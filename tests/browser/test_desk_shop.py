@@ -423,3 +423,41 @@ def test_without_the_server_the_desk_says_so_and_tries_again(
     desk.button("desk.again").click()
     expect(page.get_by_role("alert")).to_have_count(0)
     expect(page.get_by_text(t("numbers.best.none"))).to_be_visible()
+
+
+@on_both_screens
+def test_an_owner_chooses_what_comes_by_mail_and_names_a_webhook(visitor: Visitor, own_shop: ShopOfTest) -> None:
+    desk = open_desk(visitor, own_shop)
+    page, t = desk.page, desk.t
+    desk.show("shop")
+    desk.tab("own.tab.notices")
+    desk.field("notices.low").fill("3")
+    for label, time in (("notices.quiet.from", "22:00"), ("notices.quiet.until", "06:00")):
+        page.get_by_label(t(label), exact=True).fill(time)
+    page.get_by_label(t("notices.group.reviews"), exact=True).check()
+    require_accessible(page)
+    visitor.picture(page, "desk-notices")
+    desk.button("save").click()
+    expect(page.get_by_text(t("notices.saved")).last).to_be_visible()
+    path = f"/api/suppliers/{own_shop.id}"
+    chosen = own_shop.http.get(f"{path}/notices/preferences", headers=own_shop.owner).json()
+    assert (chosen["low_stock_below"], chosen["quiet_hours"]) == (3, {"from": "22:00", "until": "06:00"})
+    assert "reviews" in chosen["mail"]
+    desk.button("hooks.new").click()
+    desk.field("hooks.url").fill("https://till.example.com/news")
+    require_accessible(page)
+    visitor.picture(page, "desk-webhook-new")
+    desk.button("hooks.create").click()
+    assert desk.dialog.locator("code").first.inner_text().startswith("whsec_")
+    visitor.picture(page, "desk-webhook-secret")
+    desk.button("hooks.kept").click()
+    listed = page.get_by_role("listitem").filter(has_text="https://till.example.com/news")
+    expect(listed).to_contain_text(t("hooks.on"))
+    require_accessible(page)
+    visitor.picture(page, "desk-webhooks")
+    desk.button("hooks.off").click()
+    expect(listed).to_contain_text(t("hooks.off.owner"))
+    desk.button("hooks.delete.of", url="https://till.example.com/news").click()
+    desk.button("hooks.delete").click()
+    expect(listed).to_have_count(0)
+    assert own_shop.http.get(f"{path}/webhooks", headers=own_shop.owner).json() == []

@@ -55,6 +55,8 @@ LISTS = {
     "GET /api/suppliers/{supplier_id}/numbers": ["", "?weeks=12"],
     "GET /api/suppliers/{supplier_id}/reviews": ["", "?before=9", "?unanswered=1&before=9"],
     "GET /api/suppliers/{supplier_id}/tokens": [""],
+    "GET /api/suppliers/{supplier_id}/webhooks": [""],
+    "GET /api/suppliers/{supplier_id}/webhooks/{webhook_id}/deliveries": ["", "?before=9", "?status=dead&before=9"],
     "GET /api/users": ["", "?skip=1", "?email=jane"],
     "GET /api/users/me/export": [""],
     "GET /api/users/me/invitations": [""],
@@ -127,6 +129,8 @@ SINGLE = {
     "GET /api/pictures/{picture_id}/{size}.webp",
     "GET /api/auth/me",
     "GET /api/notices/stream",
+    "GET /api/notices/preferences",
+    "GET /api/suppliers/{supplier_id}/notices/preferences",
     "GET /api/auth/consent",
     "GET /api/chat/stream/{session_id}",
     "GET /api/users/me/preferences",
@@ -154,6 +158,8 @@ CALLERS = {
     "GET /api/suppliers/{supplier_id}/export": "supplier",
     "GET /api/suppliers/{supplier_id}/sessions": "owner",
     "GET /api/suppliers/{supplier_id}/tokens": "owner",
+    "GET /api/suppliers/{supplier_id}/webhooks": "owner",
+    "GET /api/suppliers/{supplier_id}/webhooks/{webhook_id}/deliveries": "owner",
 }
 
 

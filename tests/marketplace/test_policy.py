@@ -211,6 +211,26 @@ TABLE = {
     "GET /api/reservations": RoutePolicy(NAMED),
     "GET /api/reservations/{reservation_id}": RoutePolicy(HOLDERS | MEMBERS),
     "GET /api/notices/stream": RoutePolicy(NAMED, params={"once": "true"}),
+    "GET /api/notices/preferences": same_in_open_mode(NAMED),
+    "PUT /api/notices/preferences": same_in_open_mode(NAMED, json={"mail": ["orders"]}),
+    "POST /api/notices/unsubscribe": RoutePolicy(EVERYBODY, params={"token": "{unsubscribe_token}"}),
+    # Webhooks and mails outlive the open mode, too.
+    "GET /api/suppliers/{supplier_id}/notices/preferences": same_in_open_mode(OWNERS - ADMIN),
+    "PUT /api/suppliers/{supplier_id}/notices/preferences": same_in_open_mode(OWNERS - ADMIN, json={"mail": []}),
+    "GET /api/suppliers/{supplier_id}/webhooks": same_in_open_mode(OWNERS - ADMIN),
+    "POST /api/suppliers/{supplier_id}/webhooks": same_in_open_mode(
+        OWNERS - ADMIN, json={"url": "https://till.world.example/", "groups": ["orders"]}
+    ),
+    "PUT /api/suppliers/{supplier_id}/webhooks/{webhook_id}": same_in_open_mode(
+        OWNERS - ADMIN, json={"groups": ["stock"]}
+    ),
+    "DELETE /api/suppliers/{supplier_id}/webhooks/{webhook_id}": same_in_open_mode(OWNERS - ADMIN),
+    "POST /api/suppliers/{supplier_id}/webhooks/{webhook_id}/secret": same_in_open_mode(OWNERS - ADMIN),
+    "POST /api/suppliers/{supplier_id}/webhooks/{webhook_id}/test": same_in_open_mode(OWNERS - ADMIN),
+    "GET /api/suppliers/{supplier_id}/webhooks/{webhook_id}/deliveries": same_in_open_mode(OWNERS - ADMIN),
+    "POST /api/suppliers/{supplier_id}/webhooks/{webhook_id}/deliveries/retry": same_in_open_mode(
+        OWNERS - ADMIN, json={"ids": [1]}
+    ),
     # Without a token, an open server takes everybody for the shop, too; a buyer with one is the buyer.
     "POST /api/reservations/{reservation_id}/commit": RoutePolicy(MEMBERS, MEMBERS | {"anonymous"}),
     "POST /api/reservations/{reservation_id}/accept": RoutePolicy(MEMBERS, MEMBERS | {"anonymous"}),

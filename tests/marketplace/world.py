@@ -15,6 +15,7 @@ from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.columns import now
 from tis.marketplace.kit.signing import Claims
 from tis.marketplace.market import Market
+from tis.marketplace.notices.unsubscribing import unsubscribe_token
 from tis.marketplace.picture_files.picture_rendering import render_picture
 from tis.marketplace.tables import (
     Category,
@@ -41,6 +42,7 @@ from tis.marketplace.tables import (
     Synonym,
     User,
     UserPreferences,
+    Webhook,
 )
 
 PASSWORD = "a long sentence"
@@ -94,6 +96,8 @@ def new_world(market: Market) -> World:
         refresh_token = begin_chain(session, market, accounts["user"]).refresh_token
         names["session_id"] = market.signer.read(refresh_token, "refresh").chain
         shop_token = begin_chain(session, market, accounts["supplier"]).refresh_token
+        address = names["email"]
+        names["unsubscribe_token"] = unsubscribe_token(market.signer, accounts["user"], ["orders"], address)
         names["shop_session_id"] = market.signer.read(shop_token, "refresh").chain
         for purpose in PURPOSES:
             names[f"{purpose}_secret"] = str(new_link(session, accounts["user"], purpose, names["email"]))
@@ -143,6 +147,8 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         due_at=now() + timedelta(days=1),
     )
     line = {"order_id": order_id, "position": 1, "product_id": other_id, "name": "Kipas dinding", "unit_price": 1000}
+    webhook = Webhook(supplier_id=supplier_id, url="https://till.world.example/", groups=["orders"], seed=uuid4().hex)
+    reservation_id, import_id = str(uuid4()), str(uuid4())
     asked = {"user_id": user_id, "reason": "A letter", "received_at": now(), "due_at": now() + timedelta(hours=72)}
     copy, erasure = DataRequest(kind="export", **asked), DataRequest(kind="erase", **asked)
     conversation = Conversation(user_id=user_id, session_id=f"chat_{uuid4().hex}", title="Kipas murah")
@@ -155,6 +161,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         [
             review,
             till,
+            webhook,
             copy,
             erasure,
             conversation,
@@ -180,6 +187,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "other_product_id": str(other_id),
         "review_id": str(review.id),
         "token_id": str(till.id),
+        "webhook_id": str(webhook.id),
         "export_id": str(copy.id),
         "erasure_id": str(erasure.id),
         "reservation_id": reservation_id,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.admin.retention import RetentionRules
     from tis.marketplace.assistant.shopping_assistant import AssistantLimits
+    from tis.marketplace.kit.notice_deliveries import WebhookRules
     from tis.marketplace.market import MarketRules
     from tis.marketplace.payment_providers.payment_desk import ProviderUrls
     from tis.marketplace.search.meaning.meaning_search import MeaningLimits
@@ -46,6 +47,15 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             order_days=settings.order_retention_days,
             message_days=settings.message_retention_days,
             order_address_days=settings.order_address_retention_days,
+            delivery_days=settings.delivery_retention_days,
+        ),
+        hold_reminder_minutes=settings.hold_reminder_minutes,
+        webhooks=WebhookRules(
+            max_per_supplier=settings.max_webhooks_per_supplier,
+            allow_http=settings.webhook_allow_http,
+            call_seconds=settings.webhook_seconds,
+            off_after_hours=settings.webhook_off_after_hours,
+            max_waiting=settings.max_waiting_per_webhook,
         ),
         assistant=AssistantLimits(
             extraction_seconds=settings.assistant_extraction_seconds,

@@ -14,6 +14,7 @@ from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.kit.answer_slots import AnswerSlots
 from tis.marketplace.kit.card_check import CardCheck
+from tis.marketplace.kit.notice_deliveries import WebhookRules
 from tis.marketplace.kit.notice_hub import NoticeHub
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.kit.principal import Principal
@@ -53,6 +54,7 @@ class ServiceRules:
     max_sheet_rows_at_once: int = 5000
     sheet_batch_rows: int = 500
 
+    webhooks: WebhookRules = WebhookRules()
     # Of pictures that no product has, and of those that an upload has not given to its product yet.
     picture_grace_seconds: float = 86_400
 
@@ -92,6 +94,7 @@ class MarketServices(Protocol):
     def wake_importer(self) -> None: ...
     def wake_alt_texts(self) -> None: ...
     def wake_payment_checks(self) -> None: ...
+    def wake_senders(self) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import os
 import smtplib
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -41,6 +41,7 @@ class Mail:
     subject: str = field(repr=False)
     text: str = field(repr=False)
     id: str = field(default_factory=lambda: uuid4().hex)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Mailer(Protocol):
@@ -101,6 +102,8 @@ def _as_message(mail: Mail, sender: str) -> EmailMessage:
     message["Date"] = formatdate()
     message["Message-ID"] = f"<{mail.id}@{parseaddr(sender)[1].rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"  # so that nobody's out-of-office mail comes back
+    for name, value in mail.headers.items():
+        message[name] = value
     message.set_content(mail.text)
     return message
 
@@ -189,7 +192,7 @@ class MailQueue:
             try:
                 return action()
             except (OSError, Unavailable) as error:
-                if seconds is None or _is_final(error) or self._closing.is_set():
+                if seconds is None or is_final(error) or self._closing.is_set():
                     _log.error("the mail %s could not be sent: %s", mail_id, type(error).__name__)
                     return None
                 _log.warning("the mail %s waits for another try: %s", mail_id, type(error).__name__)
@@ -205,7 +208,8 @@ def _send(mailer: Mailer, mail: Mail) -> None:
     _log.info("sent the mail %s", mail.id)
 
 
-def _is_final(error: Exception) -> bool:
+def is_final(error: Exception) -> bool:
+    """Whether another try would fail, too."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return all(code >= 500 for code, _ in error.recipients.values())
     if isinstance(error, smtplib.SMTPNotSupportedError):

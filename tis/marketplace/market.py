@@ -34,6 +34,10 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
+from tis.marketplace.notices.mail_sender import NoticeMailSender
+from tis.marketplace.notices.webhook_http import WebhookPoster
+from tis.marketplace.notices.webhook_queue import WebhookQueue
+from tis.marketplace.notices.webhook_sender import WebhookSender
 from tis.marketplace.orders.clock import OrderClock
 from tis.marketplace.payment_providers.payment_desk import PaymentDesk, ProviderUrls
 from tis.marketplace.payments.checks import PaymentChecks
@@ -55,6 +59,7 @@ from tis.marketplace.sheets.sheet_pictures import PictureFetcher
 from tis.marketplace.sheets.slots import SheetSlots
 from tis.marketplace.stock.sweeper import Sweeper
 from tis.marketplace.taxonomy.shipped_words import load_words, words_are_loaded
+from tis.network.dialling import Dialler
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 
@@ -64,6 +69,7 @@ _MAX_WAIT_SECONDS = 10
 _NUM_PICTURE_FETCHERS = 3
 _PAYMENT_CHECK_SECONDS = 5.0
 _NUM_PAYMENT_CHECKS = 3  # a provider that is slow must not hold up the callbacks of the others
+_MAIL_LOOK_SECONDS, _MAIL_CLOSE_SECONDS = 10.0, 5.0  # a mail server may be silent for longer: that mail comes again
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _MAX_FEEDS_AT_ONCE, _MAX_FEEDS_OF_CALLER = 4, 2  # each reads the catalogue for a minute
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
@@ -92,6 +98,7 @@ class MarketRules(ServiceRules):
     rates: Mapping[str, int] = field(default_factory=dict)  # `RateSettings` by their names
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
+    hold_reminder_minutes: int = 0  # 0: buyers are not reminded
     mailer: Mailer | None = None
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
@@ -114,8 +121,9 @@ class Market:
         picture_input: PictureInput | None = None,
         alt_model: AltTextModel | None = None,
         card_check: CardCheck | None = None,
+        dialler: Dialler | None = None,
     ) -> None:
-        """`counts`: of requests, where servers share them."""
+        """`counts`: of requests, where servers share them. `dialler`: of webhooks."""
         self.database = database
         self.rules = rules
         self.search = ProductSearch(choose_backend(database))
@@ -142,6 +150,7 @@ class Market:
             self._do_hourly,
             self._do_often,
             interval_seconds=rules.sweep_seconds,
+            reminder_minutes=rules.hold_reminder_minutes,
         )
         self.meaning: MeaningSearch | None = None
         self._vectors: VectorRenewal | None = None
@@ -166,6 +175,15 @@ class Market:
             BackgroundJob(f"payment-checks-{number}", checks.step, _PAYMENT_CHECK_SECONDS)
             for number in range(_NUM_PAYMENT_CHECKS)
         ]
+        poster = WebhookPoster(
+            dialler or Dialler(), seconds=rules.webhooks.call_seconds, allow_http=rules.webhooks.allow_http
+        )
+        queue = WebhookQueue(self.reading, self.writing, lambda: self.signer, rules.webhooks)
+        self._webhooks = WebhookSender(queue, poster)
+        self._notice_mails: BackgroundJob | None = None
+        if rules.mailer:
+            sender = NoticeMailSender(self.reading, self.writing, lambda: self.signer, rules.mailer, rules.public_url)
+            self._notice_mails = BackgroundJob("notice-mails", sender.step, _MAIL_LOOK_SECONDS)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -188,8 +206,10 @@ class Market:
         with self.database.writing() as session:
             yield session
             store_marks(session)
-            told = store_notices(session, is_open=self.rules.is_open)
-        self.notices.wake(told)
+            stored = store_notices(session, is_open=self.rules.is_open, by_mail=self.mail.is_configured)
+        self.notices.wake(stored.accounts)
+        if stored.go_out:
+            self.wake_senders()
 
     def authenticate(self, session: Session, token: str | None, scope: TokenScope | None = None) -> Principal:
         request_id, is_open = current_request_id(), self.rules.is_open
@@ -218,6 +238,11 @@ class Market:
     def wake_payment_checks(self) -> None:
         for job in self._payment_checks:
             job.wake()
+
+    def wake_senders(self) -> None:
+        self._webhooks.wake()
+        if self._notice_mails:
+            self._notice_mails.wake()
 
     def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
         return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
@@ -249,6 +274,9 @@ class Market:
             job.start()
         if self._vectors:
             self._vectors.start()
+        self._webhooks.start()
+        if self._notice_mails:
+            self._notice_mails.start()
 
     def delete_expired(self) -> None:
         """Hourly: sessions and links that have expired, and rows beyond their retention."""
@@ -272,6 +300,9 @@ class Market:
     def close(self) -> None:
         self.passwords.close()
         self.mail.close()
+        self._webhooks.stop()
+        if self._notice_mails:
+            self._notice_mails.stop(_MAIL_CLOSE_SECONDS)
         if self._vectors:
             self._vectors.stop()
         self._importer.stop()

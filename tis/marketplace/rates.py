@@ -26,6 +26,7 @@ RateKind = Literal[
     "payments",
     "payment_callbacks",
     "feeds",
+    "webhook_tests",
 ]
 
 

@@ -10,6 +10,7 @@ from tis.marketplace.auth import routes as auth
 from tis.marketplace.feeds import routes as feeds
 from tis.marketplace.messages import draft_routes as message_drafts
 from tis.marketplace.messages import routes as messages
+from tis.marketplace.notices import preference_routes, webhook_routes
 from tis.marketplace.notices import routes as notices
 from tis.marketplace.orders import move_routes as order_moves
 from tis.marketplace.orders import routes as orders
@@ -54,6 +55,8 @@ for room in (
     payment_methods,
     notices,
     feeds,
+    preference_routes,
+    webhook_routes,
     taxonomy,
     suppliers,
     member_routes,
@@ -72,3 +75,4 @@ for room in (
     chat_routes,
 ):
     router.include_router(room.router)
+router.include_router(preference_routes.link_router)

@@ -51,6 +51,9 @@ class RateSettings(BaseModel):
         600, description="messages of payment providers that a client address sends"
     )
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
+    webhook_tests_per_hour: _NumRequests = Field(
+        60, description="pings to webhooks, and repetitions of dead deliveries"
+    )
     chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")
     feeds_per_hour: _NumRequests = Field(240, description="feeds of all goods, and of what changed in them")
@@ -210,6 +213,26 @@ class PaymentSettings(BaseModel):
         "https://api.xendit.co", description="where Xendit is asked, with keys for trying out, too"
     )
     payment_provider_seconds: float = Field(10.0, gt=0, le=60, description="how long a provider may take for an answer")
+
+
+class NoticeSettings(BaseModel):
+    """Notices by mail and webhook"""
+
+    hold_reminder_minutes: int = Field(
+        5, ge=0, le=30, description="tell buyers so long before a reservation ends, if it lasts twice that; 0 = never"
+    )
+    webhook_seconds: float = Field(10, ge=0.1, le=30, description="how long a call of a webhook may take in all")
+    webhook_off_after_hours: float = Field(
+        72, ge=1, le=720, description="turn a webhook off that has failed for so long; owners are told"
+    )
+    webhook_allow_http: bool = Field(False, description="1 = also addresses without encryption; never private ones")
+    max_webhooks_per_supplier: int = Field(5, ge=1, le=100, description="webhooks of a shop")
+    max_waiting_per_webhook: int = Field(
+        10_000, ge=10, le=1_000_000, description="deliveries that wait for one webhook; older ones go to its dead list"
+    )
+    delivery_retention_days: Annotated[int, Field(ge=1, le=3650)] = Field(
+        14, description="delete what was sent by mail or webhook, or could not be, after so long"
+    )
 
 
 class AssistantSettings(BaseModel):

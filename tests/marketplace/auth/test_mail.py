@@ -3,7 +3,6 @@
 import logging
 import os
 import smtplib
-import socketserver
 import stat
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.marketplace.database_failures import wait_until_true
+from tests.marketplace.smtp_server import SmtpServer, smtp_server
 from tests.serving import settings_with
 from tis.arguments.marketplace import market_rules_of
 from tis.errors import Conflict, QueueFull
@@ -21,50 +21,10 @@ from tis.marketplace.mail import FolderMailer, Mail, MailQueue, SmtpMailer
 MAIL = Mail("jane@example.com", "Atur ulang", "The link:\n\nhttps://shop.example/api/auth/link#reset=secret\n")
 
 
-class _SmtpHandler(socketserver.StreamRequestHandler):
-    """Enough of SMTP for one mail, without STARTTLS; refuses recipients at `refused.example`."""
-
-    def handle(self) -> None:
-        assert isinstance(self.server, _SmtpServer)
-        self._say("220 here")
-        for line in self.rfile:
-            word = line.split(b":")[0].strip().upper()
-            if word == b"DATA":
-                self._say("354 go on")
-                lines = iter(self.rfile.readline, b".\r\n")
-                self.server.received.append(b"".join(lines))
-            elif word == b"QUIT":
-                self._say("221 bye")
-                return
-            if word == b"RCPT TO" and b"refused.example" in line:
-                self._say("550 nobody of this name")
-            else:
-                self._say("250 fine")
-
-    def _say(self, line: str) -> None:
-        self.wfile.write(f"{line}\r\n".encode())
-
-
-class _SmtpServer(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _SmtpHandler)
-        self.received: list[bytes] = []
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
-
-
 @pytest.fixture
-def smtp() -> Iterator[_SmtpServer]:
-    with _SmtpServer() as server:
-        thread = threading.Thread(target=lambda: server.serve_forever(0.01))
-        thread.start()
+def smtp() -> Iterator[SmtpServer]:
+    with smtp_server() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 class FlakyMailer:
@@ -91,7 +51,7 @@ def test_the_settings_choose_the_mailer() -> None:
     assert market_rules_of(settings_with()).mailer is None
 
 
-def test_a_mail_goes_out_by_smtp(smtp: _SmtpServer) -> None:
+def test_a_mail_goes_out_by_smtp(smtp: SmtpServer) -> None:
     SmtpMailer("127.0.0.1", smtp.port, "Shop <noreply@shop.example>", security="none").send(MAIL)
     message = message_from_bytes(smtp.received[0])
     assert (message["From"], message["To"]) == ("Shop <noreply@shop.example>", "jane@example.com")
@@ -99,7 +59,7 @@ def test_a_mail_goes_out_by_smtp(smtp: _SmtpServer) -> None:
     assert b"/api/auth/link#reset=secret\r\n" in smtp.received[0]
 
 
-def test_nothing_is_sent_in_the_clear_where_encryption_is_wanted(smtp: _SmtpServer) -> None:
+def test_nothing_is_sent_in_the_clear_where_encryption_is_wanted(smtp: SmtpServer) -> None:
     with pytest.raises(smtplib.SMTPNotSupportedError):
         SmtpMailer("127.0.0.1", smtp.port, "noreply@shop.example").send(MAIL)
     assert smtp.received == []
@@ -124,7 +84,7 @@ def test_a_mail_that_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> N
     assert MAIL.to not in caplog.text and "secret" not in caplog.text
 
 
-def test_a_mail_that_cannot_be_sent_does_not_stop_the_next(smtp: _SmtpServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_mail_that_cannot_be_sent_does_not_stop_the_next(smtp: SmtpServer, caplog: pytest.LogCaptureFixture) -> None:
     queue = MailQueue(SmtpMailer("127.0.0.1", smtp.port, "noreply@shop.example", security="none"), retry_seconds=(60,))
     refused, broken = Mail("jane@refused.example", "a", "b"), Mail("jane@example.com", "a\nBcc: x@example.com", "b")
     queue.send([refused, broken, MAIL])

@@ -128,8 +128,13 @@ WITHOUT_KEY = {
     "/api/admin/data-requests/{request_id}/export",
     "/api/admin/data-requests/{request_id}/erase",
     "/api/admin/data-requests/{request_id}/refuse",
+    "/api/notices/unsubscribe",
+    "/api/suppliers/{supplier_id}/webhooks/{webhook_id}/test",
+    "/api/suppliers/{supplier_id}/webhooks/{webhook_id}/deliveries/retry",
     # Its answer has a secret, which no table may hold; one token too many stands in the list, and is revoked.
     "/api/suppliers/{supplier_id}/tokens",
+    "/api/suppliers/{supplier_id}/webhooks",
+    "/api/suppliers/{supplier_id}/webhooks/{webhook_id}/secret",
 }
 
 

@@ -23,6 +23,7 @@ from tis.marketplace.tables import (
     DataRequest,
     IdempotentRequest,
     Notice,
+    NoticeDelivery,
     Order,
     OrderAddress,
     PaymentCallback,
@@ -50,6 +51,7 @@ class RetentionRules:
     order_days: int = 0
     order_address_days: int = 0
     message_days: int = 0
+    delivery_days: int = 0
 
 
 def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
@@ -61,6 +63,8 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     _delete(writing, (Notice.account, Notice.number), Notice.created_at < moment - timedelta(days=_NOTICE_DAYS))
     heard = moment - timedelta(days=_CALLBACK_DAYS)
     _delete(writing, (PaymentCallback.payment_id, PaymentCallback.digest), PaymentCallback.seen_at < heard)
+    if given_up := before.get("delivery_days"):
+        _delete(writing, (NoticeDelivery.id,), NoticeDelivery.give_up_at < given_up)
     if used := before.get("chat_days"):  # with their messages
         _delete(writing, (Conversation.id,), Conversation.updated_at < used, _MAX_CONVERSATIONS_AT_ONCE)
     if last := before.get("message_days"):

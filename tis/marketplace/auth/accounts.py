@@ -13,6 +13,8 @@ from tis.marketplace.tables import (
     AuditEntry,
     Consent,
     IdempotentRequest,
+    NoticeDelivery,
+    NoticePreferences,
     OneTimeLink,
     Order,
     OrderAddress,
@@ -34,9 +36,10 @@ from tis.observability.request_log import current_request_id
 
 SESSION_ENDED = "This token is no longer valid: its session ended, or its account did."
 # Of exports. Hashes and the normalized e-mail add nothing to the rest; digests and chains are parts of credentials.
-# Who of a shop answered a review is the shop's affair, a flag the admins'.
+# Who of a shop answered a review is the shop's affair, a flag the admins'. The seeds of webhooks are parts of secrets.
 _EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest", "answered_by", "answer_flagged_reason"}
 _EXCLUDED |= {"sealed_credentials"}
+_EXCLUDED |= {"seed", "former_seed"}
 MAX_EXPORTED_ROWS = 50_000
 
 
@@ -117,6 +120,8 @@ def account_export(session: Session, account: str, incomplete: Sequence[str] = (
         "one_time_links": rows_of(session, select(OneTimeLink).where(OneTimeLink.account == account)),
         "consents": rows_of(session, select(Consent).where(Consent.account == account)),
         "remembered_answers": rows_of(session, select(IdempotentRequest).where(IdempotentRequest.actor == account)),
+        "notice_preferences": rows_of(session, select(NoticePreferences).where(NoticePreferences.account == account)),
+        "notice_deliveries": rows_of(session, select(NoticeDelivery).where(NoticeDelivery.account == account)),
         "audit_log": rows_of(session, select(AuditEntry).where(or_(AuditEntry.actor == account, about))),
     }
     return {

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict, Forbidden, NotFound, Unauthenticated
 from tis.marketplace.auth.accounts import note_of_account, supplier_account
 from tis.marketplace.columns import now
+from tis.marketplace.kit.notice_deliveries import turn_off_webhooks_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import TokenScope
 from tis.marketplace.tables import ShopToken, Supplier
@@ -69,9 +70,10 @@ def revoke_shop_token(session: Session, principal: Principal, supplier_id: int, 
 
 
 def revoke_tokens_of(session: Session, supplier_id: int, account: str) -> None:
-    """Of one who may no longer make any, and could have kept a copy."""
+    """Of one who may no longer make any, and could have kept a copy. Their webhooks are off."""
     own = ShopToken.supplier_id == supplier_id, ShopToken.created_by == account
     session.execute(delete(ShopToken).where(*own))
+    turn_off_webhooks_of(session, account, supplier_id)
 
 
 def program_principal(session: Session, token: str, scope: TokenScope | None, request_id: str) -> Principal:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-NewsGroup = Literal["holds", "orders", "messages", "prices", "stock", "reviews"]  # accounts turn each on or off
+# Accounts turn each on or off, by mail and for webhooks.
+NewsGroup = Literal["holds", "orders", "messages", "prices", "stock", "reviews", "account"]
 Role = Literal["buyer", "shop"]
 
 
@@ -24,6 +25,7 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "hold.ordered": NewsKind("holds"),
     "message.asked": NewsKind("messages", ("shop",)),
     "message.answered": NewsKind("messages", ("buyer",)),
+    "hold.ends_soon": NewsKind("holds", ("buyer",)),
     "order.placed": NewsKind("orders"),
     "order.accepted": NewsKind("orders"),
     "order.paid": NewsKind("orders"),
@@ -40,6 +42,9 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "payment.differs": NewsKind("orders", ("shop",)),
     "payment.refunded": NewsKind("orders"),
     "payment.refund_failed": NewsKind("orders", ("shop",)),
+    "review.written": NewsKind("reviews", ("shop",)),
+    "stock.low": NewsKind("stock", ("shop",)),
+    "webhook.off": NewsKind("account", ("shop",)),
 }
 
 

@@ -5,18 +5,27 @@ Each account has its own numbers, 1, 2, 3 without holes: a reader that has seen 
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import delete, insert, select, text
 from sqlalchemy.orm import Session
 
+from tis.marketplace.columns import now
 from tis.marketplace.kit.news import News, Role
+from tis.marketplace.kit.notice_deliveries import forget_deliveries, store_deliveries
 from tis.marketplace.tables import Notice, NoticeCounter, SupplierMember
 
 OPEN = "open"  # the account of requests without a token, where MARKETPLACE_AUTH=open
 MAX_KEPT = 1000  # of an account; older ones are deleted
 _MAX_MEMBERS = 50  # of a supplier who are told
 _PENDING, _FORGOTTEN = "notices", "accounts without notices"  # in `info` of the session
+
+
+@dataclass(frozen=True)
+class StoredNotices:
+    accounts: Sequence[str] = ()
+    go_out: bool = False  # by mail or to a webhook
 
 
 def notify(session: Session, news: Iterable[News]) -> None:
@@ -29,28 +38,33 @@ def forget_notices(session: Session, accounts: Collection[str]) -> None:
     session.info.setdefault(_FORGOTTEN, set()).update(accounts)
 
 
-def store_notices(session: Session, *, is_open: bool) -> Sequence[str]:
-    """Returns the accounts that have new ones. Locks their counters first, in one order."""
+def store_notices(session: Session, *, is_open: bool, by_mail: bool = False) -> StoredNotices:
+    """Returns who has new ones. Locks the counters of accounts first, in one order."""
     pending: list[News] = session.info.pop(_PENDING, [])
     forgotten: set[str] = session.info.pop(_FORGOTTEN, set())
     if not pending and not forgotten:
-        return ()
+        return StoredNotices()
     session.flush()
-    news = _by_account(session, pending, is_open=is_open)
-    latest: dict[str, int] = {}
+    if forgotten:
+        forget_deliveries(session, forgotten)  # before the counters: whoever sends locks them in this order, too
+    news, moment = _by_account(session, pending, is_open=is_open), now()
+    stored: list[dict[str, Any]] = []
     for account in sorted(news.keys() | forgotten):
         if account in forgotten:
             session.execute(delete(NoticeCounter).where(NoticeCounter.account == account))
         else:
-            latest[account] = _count(session, account, len(news[account]))
+            first = _count(session, account, len(news[account])) - len(news[account]) + 1
+            own = {"account": account, "created_at": moment}
+            stored += [{**own, "number": first + at, **row} for at, row in enumerate(news[account])]
     if forgotten:
         session.execute(delete(Notice).where(Notice.account.in_(forgotten)))
-    for account, last in latest.items():
-        first = last - len(news[account]) + 1
-        rows = [{"account": account, "number": first + at, **row} for at, row in enumerate(news[account])]
-        session.execute(insert(Notice), rows)
-        session.execute(delete(Notice).where(Notice.account == account, Notice.number <= last - MAX_KEPT))
-    return list(latest)
+    if not stored:
+        return StoredNotices()
+    session.execute(insert(Notice), stored)
+    latest = {row["account"]: row["number"] for row in stored}
+    for account, number in latest.items():
+        session.execute(delete(Notice).where(Notice.account == account, Notice.number <= number - MAX_KEPT))
+    return StoredNotices(list(latest), store_deliveries(session, stored, by_mail=by_mail))
 
 
 def latest_numbers(session: Session, accounts: Collection[str]) -> dict[str, int]:

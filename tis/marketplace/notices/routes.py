@@ -18,7 +18,7 @@ from tis.marketplace.notices.schemas import STREAM_RESPONSES
 from tis.marketplace.notices.service import MAX_READ, begin, read_after
 from tis.marketplace.tables import Notice
 
-router = APIRouter(prefix="/notices", tags=["stock"], route_class=CheckedRoute)
+router = APIRouter(prefix="/notices", tags=["notices"], route_class=CheckedRoute)
 _NAME = "notices"  # in the ids of the events, where recorded answers have that of their session
 _HEARTBEAT_SECONDS = 15.0
 _MAX_UNCHECKED_SECONDS = 60.0  # until the token of an idle reader is looked at again
@@ -35,8 +35,9 @@ async def follow_notices(
     """Follow what becomes of your reservations, and of those of your shop's goods, as server-sent events.
 
     `hold.made`, `hold.accepted`, `hold.refused`, `hold.sold`, `hold.released` and `hold.expired` name a reservation to
-    read; `role` says whether you are its buyer or its shop. The first event, `connected`, has the id to resume
-    from. A 410 for a `Last-Event-ID` says that notices after it are gone: read your reservations, and follow anew.
+    read; `role` says whether you are its buyer or its shop. There are other kinds, of orders and stock. The first
+    event, `connected`, has the id to resume from. A 410 for a `Last-Event-ID` says that notices after it are gone:
+    read your reservations, and follow anew.
     """
     cursor = parse_cursor(last_event_id, None, _NAME)
     account, after = await in_thread(begin, context, None if cursor is None else cursor[1])

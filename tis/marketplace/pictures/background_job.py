@@ -30,12 +30,12 @@ class BackgroundJob:
     def wake(self) -> None:
         self._wake.set()
 
-    def stop(self) -> None:
-        """Waits for the step that runs."""
+    def stop(self, max_seconds: float | None = None) -> None:
+        """Waits for the step that runs, or no longer than that."""
         self._end.set()
         self._wake.set()
         if self._thread:
-            self._thread.join()
+            self._thread.join(max_seconds)
 
     def _run(self) -> None:
         pause = self._interval_seconds

@@ -12,6 +12,8 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict, Forbidden, NotFound
 from tis.marketplace.auth.accounts import account_holder, lock_account, split_account, user_account
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.news import News
+from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
@@ -72,6 +74,13 @@ def add_review(
         raise Conflict("Already reviewed") from error
     audit.note(session, principal, "create", "review", review.id, product_id=[None, product_id], **_audited({}, values))
     _update_rating(session, search, review, review.rating, 1)
+    said = {
+        "review_id": review.id,
+        "product_id": product_id,
+        "supplier_id": review.supplier_id,
+        "rating": review.rating,
+    }
+    notify(session, [News("review.written", said, supplier_id=review.supplier_id)])
     return review, session.get_one(User, user_id)
 
 

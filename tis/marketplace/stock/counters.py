@@ -10,8 +10,10 @@ from sqlalchemy import CursorResult, Update, and_, exists, select, update
 from sqlalchemy.orm import Session
 
 from tis.errors import NotFound
+from tis.marketplace.kit.news import News
+from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Product, Supplier
+from tis.marketplace.tables import NoticePreferences, Product, Supplier
 
 _BY_ACTIVE_SUPPLIER = exists().where(
     Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
@@ -30,7 +32,21 @@ def take_units(session: Session, product_id: int, quantity: int) -> int | None:
         .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _IS_ON_SALE)
         .values(reserved=Product.reserved + quantity, updated_at=Product.updated_at),
     )
-    return available_of(session, product_id) if num_changed else None
+    if not num_changed:
+        return None
+    columns = select(Product.on_hand - Product.reserved, Product.supplier_id)
+    available, supplier_id = session.execute(columns.where(Product.id == product_id)).one()
+    _tell_low_stock(session, product_id, supplier_id, available + quantity, available)
+    return int(available)
+
+
+def _tell_low_stock(session: Session, product_id: int, supplier_id: int, before: int, available: int) -> None:
+    """Once per fall: the product is locked, so one transaction takes the unit that is too many."""
+    of_shop = NoticePreferences.account == f"supplier:{supplier_id}"
+    limit = session.scalar(select(NoticePreferences.low_stock_below).where(of_shop))
+    if limit is not None and available < limit <= before:
+        data = {"product_id": product_id, "supplier_id": supplier_id, "available": available}
+        notify(session, [News("stock.low", data, supplier_id=supplier_id)])
 
 
 def give_back_units(session: Session, quantities: Mapping[int, int]) -> list[int]:

@@ -45,6 +45,7 @@ def accept(
     require_not_suspended(session, principal, reservation.supplier_id)
     moment = now()
     until = min(moment + timedelta(seconds=seconds), reservation.created_at + MAX_HOLD)
+    later = {"expires_at": until, "reminded_at": None} if until > reservation.expires_at else {}
     accepted = execute_update(
         session,
         update(Reservation)
@@ -54,7 +55,7 @@ def accept(
             Reservation.expires_at > moment,
             Reservation.accepted_at.is_(None),
         )
-        .values(accepted_at=moment, expires_at=max(until, reservation.expires_at)),
+        .values(accepted_at=moment, **later),
     )
     if accepted:
         audit.note(session, principal, "reservation.accept", "reservation", reservation_id)

@@ -5,12 +5,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import timedelta
 
 from sqlalchemy import true
 from sqlalchemy.orm import Session
 
 from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.stock.reminders import MAX_REMINDED_AT_ONCE, ends_soon, tell_ends_soon
 from tis.marketplace.stock.service import MAX_EXPIRED_AT_ONCE, expire_due, has_due
 from tis.observability.logs import log_exception
 
@@ -31,6 +33,7 @@ class Sweeper:
         often: Callable[[], object] | None = None,
         interval_seconds: float = 3.0,
         clock: Callable[[], float] = time.monotonic,
+        reminder_minutes: int = 0,
     ) -> None:
         """Calls `hourly` in the first sweep and then once an hour, and `often` in every sweep."""
         self._reading = reading
@@ -40,6 +43,7 @@ class Sweeper:
         self._often = often
         self._interval_seconds = interval_seconds
         self._clock = clock
+        self._before_end = timedelta(minutes=reminder_minutes)
         self._last_hourly: float | None = None
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
@@ -67,6 +71,16 @@ class Sweeper:
                 break
         return total
 
+    def remind(self) -> None:
+        """Tells buyers of reservations that end soon; 0 minutes: tells nobody."""
+        while self._before_end and not self._end.is_set():
+            with self._reading() as session:
+                if not ends_soon(session, self._before_end):
+                    return
+            with self._writing() as session:
+                if tell_ends_soon(session, self._before_end) < MAX_REMINDED_AT_ONCE:
+                    return
+
     def _do_hourly(self) -> None:
         if self._hourly is None:
             return
@@ -80,6 +94,7 @@ class Sweeper:
             try:
                 if num_expired := self.sweep():
                     _log.info("%d reservations expired", num_expired)
+                self.remind()
                 self._do_hourly()
                 if self._often:
                     self._often()

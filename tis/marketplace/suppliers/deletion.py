@@ -14,6 +14,7 @@ from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.notice_deliveries import turn_off_webhooks_of
 from tis.marketplace.kit.notice_outbox import forget_notices
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.talk_erasure import erase_talks
@@ -34,6 +35,7 @@ from tis.marketplace.tables import (
     Supplier,
     SupplierInvitation,
     SupplierMember,
+    Webhook,
 )
 
 
@@ -77,7 +79,7 @@ def close_or_delete_supplier(
 
 def erase_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
     """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
-    for table in (SupplierMember, SupplierInvitation, ShopToken, ShopPaymentMethods):
+    for table in (SupplierMember, SupplierInvitation, ShopToken, ShopPaymentMethods, Webhook):
         session.execute(delete(table).where(table.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
@@ -119,3 +121,4 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
         session.execute(delete(account.class_).where(account.in_(accounts)))
     for one in accounts:
         delete_links(session, one)
+        turn_off_webhooks_of(session, one)

@@ -38,6 +38,7 @@ from tis.marketplace.tables import (
     SupplierMember,
     SupplierVerification,
     User,
+    Webhook,
 )
 
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
@@ -196,6 +197,7 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
         ),
         "payment_methods": columns_of(methods) if methods else None,
         "tokens": rows_of(session, select(ShopToken).where(ShopToken.supplier_id == supplier_id)),
+        "webhooks": rows_of(session, select(Webhook).where(Webhook.supplier_id == supplier_id)),
     }
 
 

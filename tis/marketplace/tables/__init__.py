@@ -37,9 +37,10 @@ from tis.marketplace.tables.goods import (
     TaxonomyVersion,
 )
 from tis.marketplace.tables.messages import ShopMessage, ShopTalk
+from tis.marketplace.tables.notices import Notice, NoticeCounter, NoticeDelivery, NoticePreferences, Webhook
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
 from tis.marketplace.tables.payments import Payment, PaymentCallback, PaymentRefund, ShopPaymentMethods
-from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
+from tis.marketplace.tables.sales import IdempotentRequest, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 from tis.marketplace.tables.verifications import SupplierVerification
 
@@ -59,6 +60,8 @@ __all__ = [
     "MAX_RUPIAH",
     "Notice",
     "NoticeCounter",
+    "NoticeDelivery",
+    "NoticePreferences",
     "OneTimeLink",
     "Order",
     "OrderAddress",
@@ -100,4 +103,5 @@ __all__ = [
     "UNRATED",
     "User",
     "UserPreferences",
+    "Webhook",
 ]

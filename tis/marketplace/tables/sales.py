@@ -1,4 +1,4 @@
-"""Units on hand and held, what buyers say, and what accounts are told."""
+"""Units on hand and held, and what buyers say."""
 
 from datetime import datetime
 from typing import Any, cast
@@ -59,6 +59,7 @@ class Reservation(Table):
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(default=now)
     accepted_at: Mapped[datetime | None]  # by the shop, which learns then how to reach the buyer
+    reminded_at: Mapped[datetime | None]  # when the buyer was told that it ends soon
     refusal_reason: Mapped[str | None] = mapped_column(String(200))  # what the shop tells the buyer
     ended_at: Mapped[datetime | None] = mapped_column(index=True)
 
@@ -82,27 +83,6 @@ def _copy_from_product(mapper: object, connection: object, reservation: Reservat
         if getattr(reservation, name) is None:
             of_product = select(column).where(Product.id == reservation.product_id)
             setattr(reservation, name, of_product.scalar_subquery())
-
-
-class NoticeCounter(Table):
-    """Whoever writes a notice locks it: the numbers of an account have no holes, and become visible in their order."""
-
-    __tablename__ = "notice_counters"
-
-    account: Mapped[str] = mapped_column(String(32), primary_key=True)
-    latest: Mapped[int]
-
-
-class Notice(Table):
-    """What an account is told: the outbox of `GET /api/notices/stream`."""
-
-    __tablename__ = "notices"
-
-    account: Mapped[str] = mapped_column(String(32), primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    type: Mapped[str] = mapped_column(String(32))
-    data: Mapped[dict[str, Any]]
-    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
 
 
 class Review(Table):

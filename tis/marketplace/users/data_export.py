@@ -18,6 +18,7 @@ from tis.marketplace.tables import (
     SupplierInvitation,
     SupplierMember,
     UserPreferences,
+    Webhook,
 )
 from tis.marketplace.users.service import find_user
 
@@ -37,6 +38,7 @@ def export_user_data(session: Session, user_id: int) -> dict[str, Any]:
         "reviews": rows_of(session, select(Review).where(Review.user_id == user_id)),
         "review_answers": answers,  # in the name of a shop
         "tokens": rows_of(session, select(ShopToken).where(ShopToken.created_by == user_account(user_id))),
+        "webhooks": rows_of(session, select(Webhook).where(Webhook.set_by == user_account(user_id))),
         "conversations": conversations,
         "preferences": columns_of(preferences) if preferences else None,
         "chat_usage": rows_of(session, select(ChatUsage).where(ChatUsage.user_id == user_id)),

@@ -1,4 +1,4 @@
-/** The shop itself: what it says of itself, when it is open, who works for it, and its programs. */
+/** The shop itself: what it says of itself, when it is open, who works for it, what is told of it, and its programs. */
 
 import { html, useLayoutEffect, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
@@ -10,13 +10,14 @@ import { CardPanel } from "./card_panel.js";
 import { HoursForm } from "./hours_form.js";
 import { OwnNumber } from "./invitations.js";
 import { MembersPanel } from "./members_panel.js";
+import { NoticesPanel } from "./notices_panel.js";
 import { learnShops } from "../own_shop/own_shop.js";
 import { OrderRulesForm } from "./order_rules_form.js";
 import { fault, profile, readProfile } from "./own_profile.js";
 import { ProfileForm } from "./profile_form.js";
 import { TokensPanel } from "./tokens_panel.js";
 
-const PANELS = { profile: ProfileForm, hours: HoursForm, orders: OrderRulesForm, members: MembersPanel, card: CardPanel, tokens: TokensPanel };
+const PANELS = { profile: ProfileForm, hours: HoursForm, orders: OrderRulesForm, members: MembersPanel, notices: NoticesPanel, card: CardPanel, tokens: TokensPanel };
 
 export function ShopPart({ shop }) {
   const [tab, setTab] = useState("profile");

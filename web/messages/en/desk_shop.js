@@ -145,6 +145,7 @@ export default {
   "own.tab.orders": "Orders",
   "own.tab.members": "Members",
   "own.tab.card": "Badge",
+  "own.tab.notices": "Notices",
   "own.tab.tokens": "Programs",
   "own.card": "Verified shop",
   "own.card.about": "Show the identity card (KTP) of the person whose name the shop has. It is read once and not kept: only the day, that the name matches, and a code by which nobody learns the number. Buyers then see a badge.",

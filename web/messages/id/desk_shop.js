@@ -145,6 +145,7 @@ export default {
   "own.tab.orders": "Pesanan",
   "own.tab.members": "Anggota",
   "own.tab.card": "Lencana",
+  "own.tab.notices": "Pemberitahuan",
   "own.tab.tokens": "Program",
   "own.card": "Toko terverifikasi",
   "own.card.about": "Tunjukkan KTP orang yang namanya tercatat di toko. KTP dibaca sekali dan tidak disimpan: hanya tanggalnya, bahwa namanya cocok, dan sebuah kode yang tidak membuka nomornya. Pembeli lalu melihat lencana.",

@@ -5,6 +5,7 @@ import { html, useEffect, useState } from "../../app/view.js";
 import { formatDay, formatTime, t } from "../../app/words.js";
 import { goTo } from "../address/place.js";
 import { account, actingAs, learnAccount, signOut } from "../../market/account.js";
+import { NoticePreferences } from "../../market/notice_preferences.js";
 import { keepTokens, marketCall, marketJson, tokens } from "../../market/market_calls.js";
 
 export function AccountPage() {
@@ -14,7 +15,7 @@ export function AccountPage() {
   return html`<section class="account-page stack"><h2>${t("account.of", { name: who.name })}</h2>
     ${who.email_confirmed === false && html`<${ConfirmEmail} />`}
     <${Preferences} />
-    ${tokens.value && html`<${Profile} who=${who} /><${NewPassword} /><${Sessions} /><${Data} who=${who} />`}
+    ${tokens.value && html`<${Profile} who=${who} /><${NoticePreferences} path="api/notices/preferences" /><${NewPassword} /><${Sessions} /><${Data} who=${who} />`}
   </section>`;
 }
 
