@@ -37,6 +37,7 @@ from tis.marketplace.tables.goods import (
 )
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
+from tis.marketplace.tables.variants import ProductGroup
 
 __all__ = [
     "AuditEntry",
@@ -57,6 +58,7 @@ __all__ = [
     "Product",
     "ProductAttribute",
     "ProductFacts",
+    "ProductGroup",
     "ProductPicture",
     "ProductVector",
     "RefreshToken",
