@@ -22,6 +22,7 @@ from tis.marketplace.suppliers import member_routes, token_routes
 from tis.marketplace.suppliers import routes as suppliers
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
+from tis.marketplace.variants import routes as variants
 
 router = APIRouter()
 # `search` before `products`: the first match wins, and `/products/{product_id}` matches `/products/search`.
@@ -32,6 +33,7 @@ for room in (
     product_export,
     products,
     shop_routes,
+    variants,
     pictures,
     reviews,
     answers,

@@ -12,9 +12,10 @@ from tis.errors import Conflict, Forbidden, NotFound
 from tis.marketplace.auth.accounts import account_holder, lock_account, split_account, user_account
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
+from tis.marketplace.kit.ratings import COUNTERS, PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
+from tis.marketplace.products.variant_keys import add_to_group
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import UNRATED, Product, Reservation, Review, SupplierFacts, User
 
@@ -204,10 +205,12 @@ def _add_to_rating(
     # `updated_at` keeps its value (`onupdate` would set it): the supplier changed nothing.
     statement = statement.values(**counters, rating_rank=rank, updated_at=Product.updated_at)
     session.execute(statement, execution_options={"synchronize_session": False})
-    search.refresh(session, [product_id])
-    names = ("rating_sum", "rating_count", "verified_sum", "verified_count")
     added = (stars, reviews, verified_stars, verified_reviews)
-    _count_stars(session, product_id, SimpleNamespace(**dict(zip(names, added, strict=True))))
+    group_id = session.scalar(select(Product.group_id).where(Product.id == product_id))  # its row is locked by now
+    if group_id is not None:
+        add_to_group(session, group_id, added)
+    search.refresh(session, [product_id], [] if group_id is None else [group_id])
+    _count_stars(session, product_id, SimpleNamespace(**dict(zip(COUNTERS, added, strict=True))))
 
 
 def _count_stars(session: Session, product_id: int, counters: Any) -> None:

@@ -32,7 +32,8 @@ class AttributeFilter:
 class ProductQuery:
     """All fields but `sort`, `tie_order` and `shows_all_variants` filter.
 
-    Without `text` and `sort`, products are sorted by id. Of several brands or cities a product has any. What a product must not have goes before what it may have.
+    Without `text` and `sort`, products are sorted by id. Of several brands or cities a product has any. What a product
+    must not have goes before what it may have.
     `available_only` is the `in_stock` of a structured query, unless that is false.
     """
 

@@ -4,7 +4,7 @@ A group is at the place of its first variant. Rows are read in the order of the 
 group, the places of the others say, as the filters and the text of the query find them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -99,16 +99,24 @@ def _summary(rows: Sequence[Any]) -> VariantSummary:
     rows = [row for row in rows if row[-1] == 1] or rows
     group_id, name, axes = rows[0][:3]
     prices = [row[3] for row in rows]
-    options: dict[str, list[str]] = {axis: [] for axis in parse_json(axes)}
-    for row in rows:
-        for axis, value in axis_values(options, parse_json(row[4])).items():
-            if value.casefold() not in map(str.casefold, options[axis]):
-                options[axis].append(value)
-    shown = {axis: in_reading_order(values) for axis, values in options.items()}
-    return VariantSummary(group_id, name, len(rows), min(prices), max(prices), shown)
+    names = parse_json(axes)
+    options = options_of(names, [axis_values(names, parse_json(row[4])) for row in rows])
+    return VariantSummary(group_id, name, len(rows), min(prices), max(prices), options)
 
 
-def axis_values(axes: Iterable[str], attributes: dict[str, Any]) -> dict[str, str]:
+def options_of(axes: Iterable[str], variants: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    """The values of each axis that there are, each once."""
+    options: dict[str, list[str]] = {}
+    for axis in axes:
+        spellings: dict[str, str] = {}
+        for values in variants:
+            if axis in values:
+                spellings.setdefault(values[axis].casefold(), values[axis])
+        options[axis] = in_reading_order(spellings.values())
+    return options
+
+
+def axis_values(axes: Iterable[str], attributes: Mapping[str, Any]) -> dict[str, str]:
     """The value of each axis, as text, of those that the attributes have."""
     by_key = {attribute_key(name): value for name, value in attributes.items()}
     values: dict[str, str] = {}

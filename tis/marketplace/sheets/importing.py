@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.products.product_write import ProductWrite
 from tis.marketplace.products.service import lock_supplier_shared, require_room_for_products, supplier_for_member
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, write_products
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.columns import ColumnMapping
 from tis.marketplace.sheets.preview import PreviewRow
