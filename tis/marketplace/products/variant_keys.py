@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
@@ -15,6 +15,7 @@ from tis.marketplace.reading.attribute_values import attribute_key, attribute_va
 from tis.marketplace.search.variant_groups import axis_values
 from tis.marketplace.tables import Product, ProductGroup
 
+_HAS_VARIANTS = exists().where(Product.group_id == ProductGroup.id)
 VARIANT_TAKEN = "Another variant of the group has these values."
 
 
@@ -81,11 +82,11 @@ def move_to_groups(session: Session, moves: Mapping[int, tuple[int | None, int |
                 sums[group_id] = [total + sign * one for total, one in zip(sums[group_id], counters, strict=True)]
     for group_id, counters in sums.items():
         add_to_group(session, group_id, counters)
-    inhabited = set(session.scalars(select(Product.group_id).where(Product.group_id.in_(groups)).distinct()))
+    inhabited = set(session.scalars(select(ProductGroup.id).where(_HAS_VARIANTS, ProductGroup.id.in_(groups))))
     if empty := set(groups) - inhabited:
         gone = delete(ProductGroup).where(ProductGroup.id.in_(empty))
         session.execute(gone, execution_options={"synchronize_session": False})
-    return sorted(inhabited.intersection(groups))
+    return sorted(inhabited)
 
 
 def add_to_group(session: Session, group_id: int, counters: Sequence[int]) -> None:

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tis.bounds import MaxItems
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, responses, schema_example
-from tis.marketplace.kit.fields import MAX_ID, Title, text_up_to
+from tis.marketplace.kit.fields import MAX_ID, AxisName, AxisText, Title
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.kit.versions import VersionedChange
 from tis.marketplace.products.variant_keys import VARIANT_TAKEN
@@ -14,7 +14,7 @@ from tis.marketplace.products.variant_views import GROUP
 from tis.marketplace.reading.attribute_values import attribute_key
 
 MAX_VARIANTS = 100  # of a group
-_MAX_AXES = 3
+MAX_AXES = 3
 _UNCHANGED: Any = None
 
 
@@ -23,9 +23,8 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-AxisName = text_up_to(40)
-AxisValue = Annotated[text_up_to(60), BeforeValidator(_text)]
-Values = Annotated[dict[AxisName, AxisValue], MaxItems(_MAX_AXES)]
+AxisValue = Annotated[AxisText, BeforeValidator(_text)]
+Values = Annotated[dict[AxisName, AxisValue], MaxItems(MAX_AXES)]
 ProductId = Annotated[int, Field(ge=1, le=MAX_ID)]
 
 
@@ -49,7 +48,7 @@ class NewGroup(StrictBody):
     )
 
     name: Title
-    axes: Annotated[list[AxisName], MaxItems(_MAX_AXES), Field(min_length=1)] = Field(
+    axes: Annotated[list[AxisName], MaxItems(MAX_AXES), Field(min_length=1)] = Field(
         description="what variants differ in: names of attributes, one to three"
     )
     variants: Annotated[list[NewVariant], MaxItems(MAX_VARIANTS), Field(min_length=1)]
@@ -72,7 +71,7 @@ class GroupChange(VersionedChange):
     model_config = schema_example({"axes": [{"name": "warna"}, {"name": "nomor", "was": "ukuran"}]})
 
     name: Title = _UNCHANGED
-    axes: Annotated[list[Axis], MaxItems(_MAX_AXES), Field(min_length=1)] = Field(
+    axes: Annotated[list[Axis], MaxItems(MAX_AXES), Field(min_length=1)] = Field(
         _UNCHANGED, description="in the order in which they are chosen"
     )
 

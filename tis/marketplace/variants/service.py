@@ -204,13 +204,13 @@ def _change_axes(
     axes: Sequence[Axis],
     products: Iterable[Product],
 ) -> None:
-    for axis in axes:
-        if axis.was is not None and axis.was not in group.axes:
-            raise Conflict(f"`{axis.was}` is no axis of the group.", code="unknown_axis")
+    renamed = {axis.was: axis.name for axis in axes if axis.was is not None}
+    if unknown := [name for name in renamed if name not in group.axes]:
+        raise Conflict(f"`{unknown[0]}` is no axis of the group.", code="unknown_axis")
     group.axes = [axis.name for axis in axes]
     writes = []
     for product in products:
-        attributes = _renamed(product.attributes, {axis.was: axis.name for axis in axes if axis.was is not None})
+        attributes = _renamed(product.attributes, renamed)
         new = {"variant_key": variant_key(group.axes, attributes), "attributes": attributes}
         values = {name: value for name, value in new.items() if not is_same_value(value, getattr(product, name))}
         if values:
