@@ -172,7 +172,7 @@ def _groups_of(
     of_shop = select(Product.id, Product.group_id, Product.variant_key).where(
         Product.supplier_id == supplier_id, Product.group_id.is_not(None)
     )
-    for product_id, group_id, key in session.execute(of_shop) if groups else ():
-        if group_id in groups:
-            groups[group_id].key_of_product[product_id] = key
+    for product in session.execute(of_shop) if groups else ():
+        if product.group_id in groups:
+            groups[product.group_id].key_of_product[product.id] = str(product.variant_key)
     return {group.name_key: groups[group.id] for group in known}
