@@ -213,6 +213,9 @@ def test_reviews_of_all_variants_make_the_rating_of_each(
     [shown] = laptop.get(f"/api/products?supplier_id={shop.id}").json()
     assert (shown["rating"], shown["rating_count"]) == (3.5, 2)
     assert laptop.get(f"/api/products/{shoes[2]}").json()["rating"] == 3.5
+    reviews = f"/api/products/{shoes[0]}/reviews"
+    assert [one["product_id"] for one in laptop.get(f"{reviews}?variants=all").json()] == [shoes[1], shoes[0]]
+    assert [one["product_id"] for one in laptop.get(reviews).json()] == [shoes[0]]
     assert laptop.delete(f"/api/product-groups/{group['id']}/variants/{shoes[1]}").status_code == 200
     assert ratings(0) == {shoes[0]: (5.0, 1), shoes[1]: (2.0, 1), shoes[2]: (5.0, 1)}
     assert laptop.delete(f"/api/products/{shoes[0]}").status_code == 200

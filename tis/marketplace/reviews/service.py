@@ -23,14 +23,24 @@ ReviewAndAuthor = tuple[Review, User]
 
 
 def list_reviews(
-    session: Session, principal: Principal, product_id: int, status: str, before: int | None, limit: int
+    session: Session,
+    principal: Principal,
+    product_id: int,
+    status: str,
+    before: int | None,
+    limit: int,
+    *,
+    of_group: bool = False,
 ) -> Sequence[ReviewAndAuthor]:
-    """Newest first. Only admins list hidden reviews."""
-    find_product(session, principal, product_id)
+    """Newest first. Only admins list hidden reviews. `of_group`: those of all variants of its group."""
+    product = find_product(session, principal, product_id)
     if status != "published":
         require_admin(principal)
+    of_product = Review.product_id == product_id
+    if of_group and product.group_id is not None:
+        of_product = Review.product_id.in_(select(Product.id).where(Product.group_id == product.group_id))
     rows = select(Review, User).join(User, User.id == Review.user_id)
-    rows = rows.where(Review.product_id == product_id, Review.status == status)
+    rows = rows.where(of_product, Review.status == status)
     if before is not None:
         rows = rows.where(Review.id < before)
     return [(review, user) for review, user in session.execute(rows.order_by(Review.id.desc()).limit(limit))]
