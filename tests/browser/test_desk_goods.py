@@ -371,11 +371,8 @@ def _until_one_stop(grid: Locator) -> None:
 def test_a_seller_makes_one_product_of_several_sizes(visitor: Visitor, server: Served, seller: Seller) -> None:
     for size, price in ((41, 249_000), (42, 249_000), (43, 259_000)):
         seller.add(f"Sandal Semeru {size}", price, 3, sku=f"SS-{size}")
-    page = visitor.open(f"{server.url}/desk")
-    desk = DeskPage(page, visitor.look)
-    desk.sign_in(_EMAIL, _PASSWORD)
-    desk.go_to("goods")
-    t = visitor.look.t
+    desk = desk_of(visitor, server)
+    page, t = desk.page, visitor.look.t
     for size in (41, 42, 43):
         page.get_by_role("checkbox", name=t("goods.choose", name=f"Sandal Semeru {size}"), exact=True).check()
     desk.button("goods.variants").click()

@@ -16,6 +16,7 @@ from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.index_entry import IndexEntry, index_entry
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
 from tis.marketplace.search.supplier_index import shop_words, supplier_tokens
+from tis.marketplace.search.variant_groups import members_of
 from tis.marketplace.tables import Product, ProductGroup, Supplier
 
 _BATCH_SIZE = 1000
@@ -144,9 +145,8 @@ def _index_batch(
 
 def _lock_known(session: Session, ids: Sequence[int], rated_groups: Sequence[int]) -> dict[int, KnownFacts]:
     """In the order of the ids, as `index_supplier` locks them; those of the groups, too, which are written next."""
-    sql = f"SELECT {', '.join(KnownFacts._fields)} FROM product_search WHERE product_id IN {id_list(ids)}"
-    if rated_groups:
-        sql += f" OR group_id IN {id_list(rated_groups)}"
+    locked = sorted({*ids, *members_of(session, rated_groups)})
+    sql = f"SELECT {', '.join(KnownFacts._fields)} FROM product_search WHERE product_id IN {id_list(locked)}"
     for_update = "" if session.get_bind().dialect.name == "sqlite" else " FOR UPDATE"
     rows = run(session, f"{sql} ORDER BY product_id{for_update}")
     wanted = set(ids)
