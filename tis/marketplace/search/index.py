@@ -63,7 +63,7 @@ def index_products(
     groups = sorted(set(rated_groups))
     while batch := list(itertools.islice(ids, _BATCH_SIZE)):
         _index_batch(session, index, batch, counts, groups)
-    _rate_groups(session, groups)
+        groups = []  # with the first batch, which locks their variants
     _update_lexicon(session, counts)
 
 
@@ -126,9 +126,11 @@ def _index_batch(
         counts.update(entry.words)
     if removed:
         run(session, f"DELETE FROM product_search WHERE product_id IN {id_list(removed)}")
-        index.delete(session, removed)
     run_many(session, _UPDATE, updated)
     run_many(session, _INSERT, inserted)
+    _rate_groups(session, rated_groups)
+    if removed:
+        index.delete(session, removed)
     index.put(session, entries)
     if outdated:
         run(session, f"DELETE FROM product_attributes WHERE product_id IN {id_list(outdated)}")

@@ -40,7 +40,7 @@ function Variants({ variants }) {
   const axes = Object.entries(variants.options).filter(([, values]) => values.length > 1);
   const said = axes.map(([name, values]) => `${formatNumber(values.length)} ${wordOr(`shop.axis.${name.toLowerCase()}`, name.replaceAll("_", " "))}`);
   if (variants.price_from < variants.price_to) said.push(t("shop.variants.from", { price: formatRupiah(variants.price_from) }));
-  return said.length ? html`<p class="product-variants soft one-line">${said.join(", ")}</p>` : null;
+  return said.length ? html`<p class="product-variants soft">${said.join(", ")}</p>` : null;
 }
 
 /** The first picture of the product, or a tile with the first letters of its name: of one colour for each category. */
