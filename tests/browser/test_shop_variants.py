@@ -63,10 +63,10 @@ def test_a_buyer_chooses_a_variant_and_holds_it(visitor: Visitor, server: Served
     expect(price).to_contain_text("259")
     expect(colors.get_by_role("radio", name="merah")).to_be_focused()
     expect(page).to_have_url(f"{server.url}/shop#/p/{ids['SR-41M']}")
-    sizes.get_by_text("43").click()
+    sizes.get_by_role("radio", name="43").check()
     expect(price).to_contain_text("279")
     expect(page).to_have_url(f"{server.url}/shop#/p/{ids['SR-43M']}")
-    colors.get_by_text("hitam").click()  # there is no black 43: the best black one
+    colors.get_by_role("radio", name="hitam").check()  # there is no black 43: the best black one
     expect(sizes.get_by_role("radio", name="41")).to_be_checked()
     expect(page).to_have_url(f"{server.url}/shop#/p/{ids['SR-41H']}")
     page.reload()
@@ -83,6 +83,6 @@ def test_a_variant_that_is_sold_out_says_so_and_cannot_be_held(
     shop = ShopPage(page, visitor.look)
     expect(page.get_by_text(visitor.look.t("shop.sold.out"), exact=True).first).to_be_visible()
     expect(shop.button("shop.hold.do")).to_have_count(0)
-    page.get_by_role("group", name=visitor.look.t("shop.attribute.ukuran")).get_by_text("41").click()
+    page.get_by_role("group", name=visitor.look.t("shop.attribute.ukuran")).get_by_role("radio", name="41").check()
     expect(shop.button("shop.hold.do")).to_be_visible()
     require_accessible(page)

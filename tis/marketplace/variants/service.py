@@ -24,7 +24,7 @@ from tis.marketplace.products.writing import is_same_value, write_products
 from tis.marketplace.reading.attribute_values import attribute_key
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Product, ProductGroup, Supplier
-from tis.marketplace.variants.schemas import MAX_VARIANTS, Axis, GroupChange, NewGroup, NewVariant
+from tis.marketplace.variants.schemas import MAX_VARIANTS, GroupChange, NewGroup, NewVariant
 
 _CHANGED_MEANWHILE = "The group was changed meanwhile. Read it again."
 _FULL = f"A group has at most {MAX_VARIANTS} variants."
@@ -71,8 +71,9 @@ def add_variant(
     supplier_id = _supplier_of(session, principal, group_id)
     products = _lock_products(session, supplier_id, [variant.product_id])
     group = _lock_group(session, group_id)
-    _join(session, search, principal, group, [variant], products)
     _touch(group)
+    session.flush()
+    _join(session, search, principal, group, [variant], products)
     return group
 
 
@@ -104,13 +105,19 @@ def change_group(
     before = {"name": group.name, "axes": list(group.axes)}
     if "name" in change.model_fields_set:
         group.name, group.name_key = change.name, key_of(change.name)
+    renamed: dict[str, str] = {}
     if "axes" in change.model_fields_set:
-        _change_axes(session, search, principal, group, change.axes, products)
+        renamed = {axis.was: axis.name for axis in change.axes if axis.was is not None}
+        if unknown := [name for name in renamed if name not in group.axes]:
+            raise Conflict(f"`{unknown[0]}` is no axis of the group.", code="unknown_axis")
+        group.axes = [axis.name for axis in change.axes]
     changed = {name: [old, getattr(group, name)] for name, old in before.items() if getattr(group, name) != old}
     if changed:
         _touch(group)
+        _flush(session)  # before the search, as everybody locks
         audit.note(session, principal, "change", "product_group", group.id, **changed)
-    _flush(session)
+    if "axes" in changed:
+        _change_axes(session, search, principal, group, renamed, products)
     return group
 
 
@@ -201,13 +208,9 @@ def _change_axes(
     search: ProductSearch,
     principal: Principal,
     group: ProductGroup,
-    axes: Sequence[Axis],
+    renamed: Mapping[str, str],
     products: Iterable[Product],
 ) -> None:
-    renamed = {axis.was: axis.name for axis in axes if axis.was is not None}
-    if unknown := [name for name in renamed if name not in group.axes]:
-        raise Conflict(f"`{unknown[0]}` is no axis of the group.", code="unknown_axis")
-    group.axes = [axis.name for axis in axes]
     writes = []
     for product in products:
         attributes = _renamed(product.attributes, renamed)
