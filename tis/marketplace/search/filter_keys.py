@@ -19,11 +19,13 @@ STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quan
 _MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 _NUM_TIERS_READ = 4  # usually
 _OF_VARIANTS = "FROM product_search WHERE group_id IS NOT NULL AND sellable = 1"
-_REPEATED_IN_CATEGORY = f"SELECT category_key, count(*) - count(DISTINCT group_id) {_OF_VARIANTS} GROUP BY category_key"
+_REPEATED_IN_CATEGORY = (
+    "SELECT category_key, sum(variants) - count(*) FROM (SELECT category_key, count(*) AS variants"
+    f" {_OF_VARIANTS} GROUP BY group_id, category_key) g GROUP BY category_key"
+)
 _SPLIT_GROUPS = (
-    "SELECT DISTINCT p.category_key, p.group_id FROM product_search p JOIN"
-    f" (SELECT group_id {_OF_VARIANTS} GROUP BY group_id HAVING min(category_key) <> max(category_key)) s"
-    " ON s.group_id = p.group_id WHERE p.sellable = 1"
+    f"SELECT DISTINCT category_key, group_id {_OF_VARIANTS} AND group_id IN"
+    f" (SELECT group_id {_OF_VARIANTS} GROUP BY group_id HAVING min(category_key) <> max(category_key))"
 )
 _SIGNS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 

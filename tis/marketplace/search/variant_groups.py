@@ -15,7 +15,8 @@ from tis.marketplace.search.product_rows import parse_json
 from tis.marketplace.search.query import VariantSummary
 from tis.marketplace.search.sql import id_list, run, run_once
 
-_MAX_READ = 2000  # rows at a time
+_FIRST_LOOK = 2  # so many rows are read for each that is wanted
+_MAX_READ = 2000  # rows at a time, unless more are wanted
 _GROUPS_OF = "SELECT product_id, group_id FROM product_search WHERE group_id IS NOT NULL AND product_id IN "
 _MEMBERS_OF = "SELECT product_id, group_id FROM product_search WHERE group_id IN "
 # Of several rows, one for each group.
@@ -50,7 +51,7 @@ def first_of_groups(
     """The first `count` rows behind a position, without those whose group has an earlier one in the whole list."""
     found: list[ListPosition] = []
     first: dict[int, int] = {}  # the first variant of each group that was met
-    is_behind_a_page, num_read, size = after is not None, 0, count
+    is_behind_a_page, num_read, size = after is not None, 0, _FIRST_LOOK * count
     while True:
         rows = read(after, size)
         groups = groups_of(session, [row.product_id for row in rows])

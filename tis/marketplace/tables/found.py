@@ -46,7 +46,7 @@ class ProductFacts(Table):
         Index("ix_product_search_city", "city_key", "product_id", "sellable"),
         Index(
             "ix_product_search_group",
-            *("group_id", "product_id", "category_key", "sellable"),
+            *("group_id", "category_key", "product_id", "sellable"),
             **where_rows("group_id IS NOT NULL"),
         ),
     )

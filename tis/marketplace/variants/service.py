@@ -222,15 +222,17 @@ def _change_axes(
     write_products(session, search, principal, writes, sku_taken=_SKU_TAKEN)
 
 
-def with_values(attributes: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+def with_values(attributes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Of attributes whose names count as the same, the new one stays."""
     keys = {attribute_key(name) for name in values}
     return {name: value for name, value in attributes.items() if attribute_key(name) not in keys} | dict(values)
 
 
 def _renamed(attributes: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    keys = {attribute_key(old): new for old, new in names.items()}
-    return {keys.get(attribute_key(name), name): value for name, value in attributes.items()}
+    new_names = {attribute_key(old): new for old, new in names.items()}
+    keys = {name: attribute_key(name) for name in attributes}
+    renamed = {new_names[key]: attributes[name] for name, key in keys.items() if key in new_names}
+    return with_values({name: attributes[name] for name, key in keys.items() if key not in new_names}, renamed)
 
 
 def _touch(group: ProductGroup) -> None:

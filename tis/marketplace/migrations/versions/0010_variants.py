@@ -40,7 +40,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_product_search_group",
         "product_search",
-        ["group_id", "product_id", "category_key", "sellable"],
+        ["group_id", "category_key", "product_id", "sellable"],
         sqlite_where=is_variant,
         postgresql_where=is_variant,
     )
