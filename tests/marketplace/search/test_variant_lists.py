@@ -15,6 +15,7 @@ from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import AttributeFilter, PageRequest, ProductQuery, SearchLimits, Sort
+from tis.marketplace.search.sql import run
 from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Category, Lexeme, Product, ProductGroup, Supplier
 
@@ -136,6 +137,22 @@ def test_paging_through_a_list_shows_each_group_once_and_all_of_them(
     assert (found.total, found.total_is_exact) == (len(whole), True)
     if found.relaxed == all_rows.relaxed:
         assert whole == first_of_each([hit.product.id for hit in all_rows.hits], groups)
+
+
+@pytest.mark.parametrize("text", ["sandal 42 biru", "sepatu gunung mahal sekali"])
+def test_goods_that_are_near_in_meaning_are_of_each_group_once(filled: Catalogue, text: str) -> None:
+    query, groups = ProductQuery(text, available_only=False), groups_in(filled)
+    with filled.market.reading() as session:
+        near = run(session, "SELECT product_id, words_digest FROM product_search ORDER BY words_digest")
+        fused = filled.search.fused(session, query, [(one, digest) for one, digest in near])
+        page = filled.search.find(session, query, PageRequest(100), fused)
+        assert fused and page.total == len(page.hits)
+        whole, found, cursor = [hit.product.id for hit in page.hits], list[int](), None
+        while cursor or not found:
+            page = filled.search.find(session, query, PageRequest(3, cursor=cursor), () if cursor else fused)
+            found += [hit.product.id for hit in page.hits]
+            cursor = page.next_cursor
+    assert found == whole and len({groups.get(one, -one) for one in whole}) == len(whole)
 
 
 def test_the_best_match_stands_for_its_group(filled: Catalogue) -> None:
