@@ -87,6 +87,7 @@ export default {
   "goods.deleted.at": "deleted on {day}",
   "goods.restore": "Restore",
   "goods.restore.of": "Restore {name}",
+  "goods.variant": "variant",
   "goods.variants": "Variants",
   "goods.variants.about": "One product in several sizes or colours: buyers see it once and choose. Each keeps its own stock, price and SKU.",
   "goods.variants.group": "Product",

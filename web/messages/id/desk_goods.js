@@ -87,6 +87,7 @@ export default {
   "goods.deleted.at": "dihapus {day}",
   "goods.restore": "Kembalikan",
   "goods.restore.of": "Kembalikan {name}",
+  "goods.variant": "varian",
   "goods.variants": "Varian",
   "goods.variants.about": "Satu produk dalam beberapa ukuran atau warna: pembeli melihatnya sekali lalu memilih. Stok, harga, dan SKU tetap masing-masing.",
   "goods.variants.group": "Produk",
