@@ -395,3 +395,4 @@ def test_a_seller_makes_one_product_of_several_sizes(visitor: Visitor, server: S
     expect(dialog).to_have_count(0)
     [group] = seller.http.get(f"/api/suppliers/{seller.shop}/product-groups", headers=seller.headers).json()
     assert [one["sku"] for one in group["variants"]] == ["SS-41", "SS-42"]
+    page.close()  # before its server
