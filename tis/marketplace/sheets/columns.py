@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,19 +169,29 @@ def _pictures(cell: str) -> list[str]:
 
 def _variant_values(cell: str) -> list[list[str]]:
     """`ukuran: 42; warna: merah`. A list of pairs, as a database may put the fields of an object in another order."""
-    pairs = [
-        [_unescaped(side) for side in _COLON.split(one, maxsplit=1)] for one in _SEMICOLON.split(cell) if one.strip()
-    ]
+    pairs = [_split(one, ":", 2) for one in _split(cell, ";") if one.strip()]
     if not 1 <= len(pairs) <= MAX_AXES or any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"must be one to {MAX_AXES} axes with their values, such as `ukuran: 42; warna: merah`")
-    return [[_AXIS_NAME.validate_python(name), _AXIS_VALUE.validate_python(value)] for name, value in pairs]
+    named = ([re.sub(r"\\([\\;:])", r"\1", side).strip() for side in pair] for pair in pairs)
+    return [[_AXIS_NAME.validate_python(name), _AXIS_VALUE.validate_python(value)] for name, value in named]
 
 
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\([\\;:])", r"\1", text).strip()
+def _split(text: str, sign: str, most: int = MAX_AXES + 1) -> list[str]:
+    """At signs without a backslash before them, into so many parts at most."""
+    parts, letters = [""], iter(text)
+    for letter in letters:
+        if letter == sign and len(parts) < most:
+            parts.append("")
+        else:
+            parts[-1] += letter + (next(letters, "") if letter == "\\" else "")
+    return parts
 
 
-_SEMICOLON, _COLON = re.compile(r"(?<!\\);"), re.compile(r"(?<!\\):")
+def variant_values_text(pairs: Iterable[Sequence[str]]) -> str:
+    """What `_variant_values` reads."""
+    return "; ".join(": ".join(re.sub(r"([\\;:])", r"\\\1", side) for side in pair) for pair in pairs)
+
+
 _AXIS_NAME: TypeAdapter[str] = TypeAdapter(AxisName)
 _AXIS_VALUE: TypeAdapter[str] = TypeAdapter(AxisText)
 _STOCK: TypeAdapter[int] = TypeAdapter(Stock)

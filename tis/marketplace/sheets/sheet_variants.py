@@ -1,6 +1,5 @@
 """Variants in sheets: the column `variant_group` names the group of a row, `variant_values` its value of each axis."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,17 +31,12 @@ class WrongVariant(Exception):
         self.column = column
 
 
-def variant_cells(product: Product) -> dict[str, str | None]:
+def variant_cells(product: Product) -> dict[str, Any]:
     """Of an export."""
     group = product.group
     if group is None:
         return {GROUP: None, VALUES: None}
-    values = axis_values(group.axes, product.attributes)
-    return {GROUP: group.name, VALUES: "; ".join(f"{_escaped(name)}: {_escaped(one)}" for name, one in values.items())}
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([\\;:])", r"\\\1", text)
+    return {GROUP: group.name, VALUES: list(axis_values(group.axes, product.attributes).items())}
 
 
 @dataclass
