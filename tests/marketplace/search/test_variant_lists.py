@@ -145,14 +145,17 @@ def test_goods_that_are_near_in_meaning_are_of_each_group_once(filled: Catalogue
     with filled.market.reading() as session:
         near = run(session, "SELECT product_id, words_digest FROM product_search ORDER BY words_digest")
         fused = filled.search.fused(session, query, [(one, digest) for one, digest in near])
+    with filled.market.reading() as session:
         page = filled.search.find(session, query, PageRequest(100), fused)
-        assert fused and page.total == len(page.hits)
-        whole, found, cursor = [hit.product.id for hit in page.hits], list[int](), None
-        while cursor or not found:
+    whole = [hit.product.id for hit in page.hits]
+    assert fused and page.total == len(whole) == len({groups.get(one, -one) for one in whole})
+    found, cursor = list[int](), None
+    while cursor or not found:
+        with filled.market.reading() as session:
             page = filled.search.find(session, query, PageRequest(3, cursor=cursor), () if cursor else fused)
-            found += [hit.product.id for hit in page.hits]
-            cursor = page.next_cursor
-    assert found == whole and len({groups.get(one, -one) for one in whole}) == len(whole)
+        found += [hit.product.id for hit in page.hits]
+        cursor = page.next_cursor
+    assert found == whole
 
 
 def test_the_best_match_stands_for_its_group(filled: Catalogue) -> None:
