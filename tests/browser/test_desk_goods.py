@@ -388,3 +388,34 @@ def _until_one_stop(grid: Locator) -> None:
     expect(grid.locator("[aria-rowindex]:not([aria-rowindex='1']) [tabindex='0']")).to_have_count(1)
     others = "[aria-rowindex]:not([aria-rowindex='1']) :is(button, input):not([tabindex='-1'], [tabindex='0'])"
     expect(grid.locator(others)).to_have_count(0)
+
+
+@on_both_screens_too
+def test_a_seller_makes_one_product_of_several_sizes(visitor: Visitor, server: Served, seller: Seller) -> None:
+    for size, price in ((41, 249_000), (42, 249_000), (43, 259_000)):
+        seller.add(f"Sandal Semeru {size}", price, 3, sku=f"SS-{size}")
+    desk = desk_of(visitor, server)
+    page, t = desk.page, visitor.look.t
+    for size in (41, 42, 43):
+        page.get_by_role("checkbox", name=t("goods.choose", name=f"Sandal Semeru {size}"), exact=True).check()
+    desk.button("goods.variants").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label(t("goods.variants.name"))).to_have_value("Sandal Semeru")
+    axis = t("goods.variants.axis.example")
+    for size in (41, 42, 43):
+        value = t("goods.variants.value.of", axis=axis, name=f"Sandal Semeru {size}")
+        dialog.get_by_role("textbox", name=value, exact=True).fill(str(size))
+    require_accessible(page)
+    visitor.picture(page, "desk-variants")
+    dialog.get_by_role("button", name=t("goods.variants.make"), exact=True).click()
+    expect(dialog).to_have_count(0)
+    groups = seller.http.get(f"/api/suppliers/{seller.shop}/product-groups", headers=seller.headers).json()
+    [[name, axes, options]] = [(one["name"], one["axes"], one["options"]) for one in groups]
+    assert (name, axes, options) == ("Sandal Semeru", [axis], {axis: ["41", "42", "43"]})
+    page.get_by_role("checkbox", name=t("goods.choose", name="Sandal Semeru 43"), exact=True).check()
+    desk.button("goods.variants").click()
+    dialog.get_by_role("button", name=t("goods.variants.take.out"), exact=True).click()
+    expect(dialog).to_have_count(0)
+    [group] = seller.http.get(f"/api/suppliers/{seller.shop}/product-groups", headers=seller.headers).json()
+    assert [one["sku"] for one in group["variants"]] == ["SS-41", "SS-42"]
+    page.close()  # before its server

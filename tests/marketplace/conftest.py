@@ -53,6 +53,8 @@ CORE_ON_MARIADB = {
         "stock.test_reservations",
         "suppliers.test_numbers",
         "taxonomy.test_shipped_words",
+        "variants.test_group_races",
+        "variants.test_groups",
     )
 }
 # What these find does not depend on the database, or they read the plans of the other two.

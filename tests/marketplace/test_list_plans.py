@@ -35,6 +35,8 @@ LISTS = {
         "?q=kipas&category=fan&condition=new&is_available=1&max_stock=9",
         *(f"?sort={order}" for order in get_args(GoodsOrder)),
     ],
+    "GET /api/suppliers/{supplier_id}/product-groups": ["", "?before=99"],
+    "GET /api/product-groups/{group_id}": [""],
     "GET /api/suppliers/{supplier_id}/products/imports": [""],
     "GET /api/suppliers/{supplier_id}/products/deleted": ["", "?before=9"],
     "GET /api/suppliers/{supplier_id}/products/export": [""],

@@ -37,11 +37,14 @@ from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.service import change_supplier, restore_supplier, set_status
 from tis.marketplace.tables import Order, Payment, Reservation, SupplierMember
 from tis.marketplace.users.service import delete_user
+from tis.marketplace.variants import service as variants_service
+from tis.marketplace.variants.schemas import GroupChange, NewGroup, NewVariant
 
 pytestmark = pytest.mark.slow
 
 ORDER = ["suppliers", "users", "stock_reservations", "orders", "reviews", "products"]
 ORDER += [
+    "product_groups",
     "product_search",
     "product_words",
     "product_attributes",
@@ -53,6 +56,7 @@ ORDER += [
     "notice_counters",
     "notices",
 ]
+_PRODUCTS = ORDER.index("products")
 _ALL_ADMINS = "users.role = "  # who changes admins locks all of them, before any other row
 ANYBODY = Principal(is_open=True)
 ADMIN = Principal(account="user:0", is_admin=True)
@@ -78,6 +82,9 @@ def out_of_order(statements: list[str]) -> list[str]:
     found, last = [], 0
     for statement in statements:
         ranks = [ORDER.index(table) for table in locked_tables(statement)]
+        # The products of a group are locked before it, and written behind it.
+        if set(ranks) == {_PRODUCTS} and last == _PRODUCTS + 1:
+            continue
         # The row of an account that was locked at the beginning is written at the end.
         if ranks and min(ranks) < last and not statement.startswith(("UPDATE suppliers", "UPDATE users")):
             found.append(statement)
@@ -116,7 +123,7 @@ def market(postgres: Postgres) -> Iterator[Market]:
 
 
 class Deeds:
-    """Each works on a shop of its own with three products, all of whose units are held."""
+    """Each works on a shop of its own with three products, all of whose units are held; the third is in a group."""
 
     def __init__(self, market: Market) -> None:
         self.shop, self.search = Shop(market), market.search
@@ -126,10 +133,14 @@ class Deeds:
         self.stall = Principal(f"supplier:{stall.id}", owned_ids=frozenset([stall.id]))
         goods = [stall.product(on_hand=1) for _ in range(8)]
         self.to_hold, *self.to_order = (stall.product(on_hand=1) for _ in range(3))
+        self.fourth = self.shop.product(on_hand=1)
         self.owner = Principal(f"user:{(owner := self.shop.user())}", user_id=owner)
         with market.writing() as session:
             session.add(SupplierMember(supplier_id=self.shop.id, user_id=owner, role="owner"))
             self.search.rebuild(session)
+            variants = [NewVariant(product_id=one, values={"size": str(one)}) for one in (self.fourth, self.third)]
+            form = NewGroup(name="Laptop", axes=["size"], variants=variants)
+            self.group = variants_service.create_group(session, self.search, ANYBODY, self.shop.id, form).id
             self.reviewer = Principal(f"user:{(reviewer := self.shop.user())}", user_id=reviewer)
             review, _ = add_review(session, self.search, self.reviewer, self.third, {"rating": 5})
             self.reviewed = review.id
@@ -237,6 +248,32 @@ class Deeds:
 
     def sell_to_a_reviewer(self, session: Session) -> None:
         stock.commit(session, ANYBODY, self.search, self.bought)
+
+    def make_a_group(self, session: Session) -> None:
+        variants = [NewVariant(product_id=one, values={"size": str(one)}) for one in (self.second, self.first)]
+        form = NewGroup(name="Meja", axes=["size"], variants=variants)
+        variants_service.create_group(session, self.search, ANYBODY, self.shop.id, form)
+
+    def add_a_variant(self, session: Session) -> None:
+        new = NewVariant(product_id=self.first, values={"size": "1"})
+        variants_service.add_variant(session, self.search, ANYBODY, self.group, new)
+
+    def remove_a_variant(self, session: Session) -> None:
+        variants_service.remove_variant(session, self.search, ANYBODY, self.group, self.third)
+
+    def delete_a_variant(self, session: Session) -> None:
+        delete_product(session, self.search, ANYBODY, self.third)
+
+    def change_the_axes(self, session: Session) -> None:
+        change = GroupChange.model_validate({"axes": [{"name": "number", "was": "size"}]})
+        variants_service.change_group(session, self.search, ANYBODY, self.group, change, IfMatch())
+
+    def dissolve_a_group(self, session: Session) -> None:
+        variants_service.dissolve(session, self.search, ANYBODY, self.group)
+
+    def send_a_sheet_of_variants(self, session: Session) -> None:
+        sheet = read_rows(b"sku,variant_group,variant_values\nA,Laptop,size: 1\nB,Meja,size: 2\nD,,\n")
+        import_sheet(session, ANYBODY, self.search, self.shop.id, sheet)
 
     def move(self, session: Session) -> None:
         changes = {"city": "Bandung", "latitude": -6.9, "longitude": 107.6}

@@ -50,6 +50,11 @@ def same_in_open_mode(who: frozenset[str], **more: Any) -> RoutePolicy:
 
 SUPPLIER = {"name": "a", "business_name": "b", "latitude": 0, "longitude": 0, "city": "Pontianak"}
 PRODUCT = {"name": "Kipas", "price": 100_000, "stock_quantity": 1, "category": "fan"}
+GROUP = {
+    "name": "Kipas {kind} {number}",
+    "axes": ["warna"],
+    "variants": [{"product_id": "{product_id}", "values": {"warna": "hijau"}}],
+}
 PICTURE = photo()
 PAID_ORDER = {"order_id": "paid_order_id"}
 QRIS = png(qris_text())
@@ -148,6 +153,17 @@ TABLE = {
     "GET /api/suppliers/{supplier_id}/products": RoutePolicy(MEMBERS),
     "POST /api/suppliers/{supplier_id}/products/bulk": RoutePolicy(
         MEMBERS, json={"products": [{"id": "{product_id}", "price": 3000}]}
+    ),
+    "GET /api/suppliers/{supplier_id}/product-groups": RoutePolicy(MEMBERS),
+    "POST /api/suppliers/{supplier_id}/product-groups": RoutePolicy(MEMBERS, json=GROUP),
+    "GET /api/product-groups/{group_id}": RoutePolicy(EVERYBODY),
+    "PUT /api/product-groups/{group_id}": RoutePolicy(MEMBERS, json={"axes": [{"name": "color", "was": "warna"}]}),
+    "DELETE /api/product-groups/{group_id}": RoutePolicy(MEMBERS),
+    "POST /api/product-groups/{group_id}/variants": RoutePolicy(
+        MEMBERS, json={"product_id": "{product_id}", "values": {"warna": "hijau"}}
+    ),
+    "DELETE /api/product-groups/{group_id}/variants/{product_id}": RoutePolicy(
+        MEMBERS, names={"product_id": "variant_id"}
     ),
     "GET /api/suppliers/{supplier_id}/products/export": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/products/deleted": RoutePolicy(MEMBERS),

@@ -26,6 +26,7 @@ from tis.marketplace.tables import (
     OrderLine,
     OrderMove,
     Product,
+    ProductGroup,
     ProductPicture,
     RefreshToken,
     Reservation,
@@ -123,6 +124,25 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
     session.add(Category(slug=f"kind-{number}", name_id="Kipas", name_en="Fan"))
     session.flush()
     product_id, other_id = (product.id for product in goods)
+    group = ProductGroup(supplier_id=supplier_id, name="Kipas lantai", name_key=f"kipas {number}", axes=["warna"])
+    session.add(group)
+    session.flush()
+    variants = [
+        Product(
+            supplier_id=supplier_id,
+            name="Kipas lantai",
+            price=1000,
+            on_hand=0,
+            category="fan",
+            category_key="fan",
+            attributes={"warna": color},
+            group_id=group.id,
+            variant_key=color,
+        )  # fmt: skip
+        for color in ("putih", "biru")
+    ]
+    session.add_all(variants)
+    session.flush()
     review = Review(product_id=other_id, user_id=user_id, rating=5, answer="Terima kasih!", answered_at=now())
     till = ShopToken(
         supplier_id=supplier_id,
@@ -186,6 +206,8 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "product_id": str(product_id),
         "other_product_id": str(other_id),
         "review_id": str(review.id),
+        "group_id": str(group.id),
+        "variant_id": str(variants[0].id),
         "token_id": str(till.id),
         "webhook_id": str(webhook.id),
         "export_id": str(copy.id),

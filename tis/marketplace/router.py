@@ -31,6 +31,7 @@ from tis.marketplace.suppliers import member_routes, token_routes
 from tis.marketplace.suppliers import routes as suppliers
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
+from tis.marketplace.variants import routes as variants
 from tis.marketplace.verification import routes as verification
 
 router = APIRouter()
@@ -42,6 +43,7 @@ for room in (
     product_export,
     products,
     shop_routes,
+    variants,
     pictures,
     reviews,
     answers,

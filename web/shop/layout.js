@@ -53,7 +53,7 @@ export function ShopPage() {
 }
 
 function Content({ shown }) {
-  if (shown.kind === "product") return html`<${ProductPage} id=${shown.id} key=${shown.id} />`;
+  if (shown.kind === "product") return html`<${ProductPage} id=${shown.id} key="product" />`;
   if (shown.kind === "compare") return html`<${ComparePage} ids=${shown.ids} key=${shown.ids.join()} />`;
   if (shown.kind === "account") return html`<${AccountPage} key=${account.value?.id} />`;
   if (shown.kind === "holds") return html`<${HoldsPage} />`;

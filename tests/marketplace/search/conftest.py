@@ -19,7 +19,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchLimits, SearchResults
 from tis.marketplace.search.vocabulary_cache import expire_categories
-from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
+from tis.marketplace.tables import Lexeme, Product, ProductGroup, Supplier, Synonym
 
 SECRET = "a secret of the tests, long enough to be taken"
 JAKARTA, BANDUNG, SURABAYA = (-6.2088, 106.8456), (-6.9175, 107.6191), (-7.2575, 112.7521)
@@ -132,5 +132,5 @@ def market_of_backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.T
 def catalogue(market_of_backend: Market) -> Iterator[Catalogue]:
     yield Catalogue(market_of_backend)
     with market_of_backend.writing() as session:
-        for table in (Product, Supplier, Lexeme):
+        for table in (Product, ProductGroup, Supplier, Lexeme):
             session.execute(delete(table))

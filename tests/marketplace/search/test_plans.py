@@ -68,6 +68,15 @@ def test_a_page_sorted_by_price_comes_from_an_index(large: Market) -> None:
     assert not any("TEMP B-TREE" in step or "Sort" in step for step in steps)
 
 
+def test_the_variants_of_a_group_come_from_an_index_and_a_look_for_any_from_the_same(large: Market) -> None:
+    explain = "EXPLAIN QUERY PLAN " if large.database.dialect == "sqlite" else "EXPLAIN "
+    for condition in ("IN (1, 2, 3)", "IS NOT NULL LIMIT 1"):
+        with large.reading() as session:
+            sql = f"SELECT product_id, group_id FROM product_search WHERE group_id {condition}"
+            steps = [str(row[-1]) for row in run(session, explain + sql)]
+        assert any("ix_product_search_group" in step for step in steps), steps
+
+
 BY_PRICE = "ORDER BY p.price, p.product_id LIMIT 20"
 
 

@@ -224,7 +224,7 @@ def test_an_exported_sheet_imports_without_changes(laptop: httpx2.Client, shop: 
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert answer.headers["content-disposition"] == f'attachment; filename="products-{supplier}.csv"'
     cells = [cell for row in csv.reader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")) for cell in row]
-    assert len(cells) == 77 and not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+    assert len(cells) == 91 and not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
     assert counts(send(laptop, supplier, answer.content)) == (0, 0, 6, 0)
 
 

@@ -210,6 +210,7 @@ words = (
     )
     | texts
 ).filter(bool)
+short_words = words.map(lambda text: unicodedata.normalize("NFC", text[:9]).strip()).filter(bool)
 products = st.fixed_dictionaries(
     {
         "name": words,
@@ -224,6 +225,9 @@ products = st.fixed_dictionaries(
         "is_available": st.booleans(),
         "pictures": st.none()
         | st.lists(st.sampled_from(["https://a.example/1.jpg", "http://a.example/?a=1,2;3"]), min_size=1, unique=True),
+        "variant_group": st.none() | words,
+        "variant_values": st.none()
+        | st.lists(st.lists(short_words | st.just("a:;\\"), min_size=2, max_size=2), min_size=1, max_size=3),
     }
 )
 

@@ -127,6 +127,8 @@ Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
 ReasonText = text_up_to(500)  # why an admin did something
 AltText = text_up_to(MAX_ALT_CHARS)  # what a picture shows
+AxisName = text_up_to(40)  # what variants differ in
+AxisText = text_up_to(60)
 Reason = text_up_to(200)  # why a shop corrects its stock, or refuses a reservation or an order
 AnswerText = text_up_to(2000)  # of a shop, to a review
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]

@@ -9,6 +9,7 @@ from tis.marketplace.tables import UNRATED
 
 # The Bayesian prior of a rating counts like this many reviews, so that one five does not beat forty times 4.8.
 PRIOR_COUNT = 5
+COUNTERS = ("rating_sum", "rating_count", "verified_sum", "verified_count")
 _EXTRA_WEIGHT = 2  # of a review by a buyer, beside the 1 of every review
 
 
@@ -18,9 +19,12 @@ def weighted_stars(product: Any) -> tuple[Any, Any]:
     return stars, product.rating_count + _EXTRA_WEIGHT * product.verified_count
 
 
-def mean_rating(product: Any) -> float | None:
-    """What is shown: the weighted mean of the reviews; without any, the rating that an admin granted."""
-    stars, weight = weighted_stars(product)
+def mean_rating(product: Any, counters: Any = None) -> float | None:
+    """What is shown: the weighted mean of the reviews; without any, the rating that an admin granted.
+
+    `counters` are those of the group of a variant: the reviews of all its variants count.
+    """
+    stars, weight = weighted_stars(counters or product)
     granted: float | None = product.granted_rating
     return stars / weight if weight else granted
 

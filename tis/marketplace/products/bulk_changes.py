@@ -13,9 +13,10 @@ from tis.marketplace.kit.docs import KEY_USED, Responses, json_example, response
 from tis.marketplace.kit.fields import MAX_ID, Price, ShortName, Stock
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.unknown_fields import StrictBody
+from tis.marketplace.products.product_write import ProductWrite
 from tis.marketplace.products.schemas import Condition, Version
 from tis.marketplace.products.service import supplier_for_member
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, is_same_value, write_products
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, is_same_value, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Product
 

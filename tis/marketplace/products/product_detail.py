@@ -14,12 +14,14 @@ from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
 from tis.marketplace.kit.picture_links import PictureView, pictures_of
 from tis.marketplace.products.delivery import Language, advise, is_there_today, language_of
 from tis.marketplace.products.schemas import ProductView, product_view
+from tis.marketplace.products.variant_views import GroupView, group_view
 from tis.marketplace.tables import PriceChange, Product
 
 
 class ProductDetail(ProductView):
     pictures: list[PictureView] = Field(default=[], description="in the order of the seller, at most eight")
     lowest_price_30d: int | None = None
+    group: GroupView | None = Field(None, description="of a variant: all variants, from which a buyer chooses")
 
 
 class PriceView(BaseModel):
@@ -33,7 +35,8 @@ def detail_of(
     pictures = pictures_of(session, [product.id])
     view = view_from(product, origin, language, pictures)
     lowest = lowest_price_before(session, product.id)
-    return ProductDetail(**dict(view), pictures=list(pictures[product.id]), lowest_price_30d=lowest)
+    group = None if product.group is None else group_view(session, product.group)
+    return ProductDetail(**dict(view), pictures=list(pictures[product.id]), lowest_price_30d=lowest, group=group)
 
 
 def view_from(

@@ -13,7 +13,7 @@ from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, T
 from tis.marketplace.kit.picture_links import PictureView, picture_view
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.product_rows import ProductRow
-from tis.marketplace.tables import Product
+from tis.marketplace.tables import Product, ProductGroup
 
 _MAX_ATTRIBUTES = 50
 _MAX_ATTRIBUTE_BYTES = 8 * 1024
@@ -52,6 +52,8 @@ PRODUCT: dict[str, Any] = {
     "picture": picture_view(
         "3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea", 1280, 960, "Laptop hitam, layar terbuka"
     ).model_dump(),
+    "group_id": None,
+    "variants": None,
 }
 _NEAR = {
     "distance_km": 3.2,
@@ -62,7 +64,7 @@ _NEAR = {
 }
 _NO_PRODUCT = {404: "Product not found"}
 _OTHER_SUPPLIER = {403: "This belongs to another supplier."}
-DETAIL = {**PRODUCT, "pictures": [PRODUCT["picture"]], "lowest_price_30d": None}
+DETAIL = {**PRODUCT, "pictures": [PRODUCT["picture"]], "lowest_price_30d": None, "group": None}
 
 PRODUCT_CREATED = responses(
     DETAIL, {400: "SKU already registered"}, _OTHER_SUPPLIER, {404: "Supplier not found"}, KEY_USED
@@ -172,6 +174,17 @@ class Fulfilment(BaseModel):
     reason: str
 
 
+class VariantsView(BaseModel):
+    """What there is to choose from: of the variants that can be bought now, or of all if none can."""
+
+    group_id: int
+    name: str
+    count: int
+    price_from: int
+    price_to: int
+    options: dict[str, list[str]] = Field(description="the values of each axis, such as sizes and colours")
+
+
 class ProductView(BaseModel):
     id: int
     supplier_id: int
@@ -199,6 +212,8 @@ class ProductView(BaseModel):
     deleted_at: datetime | None = None
     fulfilment: Fulfilment | None = None
     picture: PictureView | None = Field(None, description="the first one")
+    group_id: int | None = Field(None, description="of a variant; `rating` is the mean of all variants of its group")
+    variants: VariantsView | None = Field(None, description="in lists: of the group that this product stands for")
 
 
 def product_view(
@@ -206,6 +221,7 @@ def product_view(
     distance_km: float | None = None,
     fulfilment: Fulfilment | None = None,
     picture: PictureView | None = None,
+    variants: VariantsView | None = None,
 ) -> ProductView:
     """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`), and `picture`, which a `ProductRow` has.
     The distance is shown as it is given: see `shown_distance`."""
@@ -230,16 +246,24 @@ def product_view(
         attributes=product.attributes,
         city=product.supplier.city,
         rating=rating_of(product),
-        rating_count=product.rating_count,
+        rating_count=_counters(product).rating_count,
         version=product.version,
         updated_at=product.updated_at,
         deleted_at=product.deleted_at,
         fulfilment=fulfilment,
         picture=product.cover if isinstance(product, ProductRow) else picture,
+        group_id=product.group_id,
+        variants=variants,
     )
 
 
 def rating_of(product: Product | ProductRow) -> float | None:
     """The mean of the reviews, rounded; without any, the rating that an admin granted."""
-    mean = mean_rating(product)
-    return round(mean, 2) if product.rating_count and mean is not None else mean
+    counters = _counters(product)
+    mean = mean_rating(product, counters)
+    return round(mean, 2) if counters.rating_count and mean is not None else mean
+
+
+def _counters(product: Product | ProductRow) -> Product | ProductRow | ProductGroup:
+    """Of the reviews of all variants. A `ProductRow` has them as its own."""
+    return product if isinstance(product, ProductRow) else product.group or product

@@ -23,7 +23,7 @@ from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.filter_parameters import IdsParameter, parse_ids
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.relaxation_view import RelaxationView, relaxation_view
-from tis.marketplace.products.schemas import ProductView, product_view
+from tis.marketplace.products.schemas import ProductView, VariantsView, product_view
 from tis.marketplace.products.search_schemas import (
     FACETS_RESPONSES,
     LIST_RESPONSES,
@@ -290,10 +290,11 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
 def hit_view(hit: SearchHit, language: Language | None = None) -> ProductView:
     """Without a language there is no advice on delivery: the distance is not from the buyer."""
     distance_km, supplier = _shown(hit), hit.product.supplier
-    if distance_km is None or language is None:
-        return product_view(hit.product, distance_km)
-    advice = advise(distance_km, supplier, language, today=is_there_today(hit.product, now()))
-    return product_view(hit.product, distance_km, advice)
+    variants = None if hit.variants is None else VariantsView(**vars(hit.variants))
+    advice = None
+    if distance_km is not None and language is not None:
+        advice = advise(distance_km, supplier, language, today=is_there_today(hit.product, now()))
+    return product_view(hit.product, distance_km, advice, variants=variants)
 
 
 def _nearest_view(nearest: NearestElsewhere | None) -> NearestView | None:

@@ -110,6 +110,10 @@ async def _filters(
     max_price: Annotated[_Price | None, Query()] = None,
     min_rating: Annotated[float | None, Query(ge=0, le=5, allow_inf_nan=False)] = None,
     available_only: Annotated[bool, Query(description="`false` also shows what is sold out or not on sale")] = True,
+    variants: Annotated[
+        Literal["best", "all"],
+        Query(description="`best`: of a group of variants the first one in the order of the list; `all`: each"),
+    ] = "best",
     user_lat: Annotated[Latitude | None, Query(description="where the buyer is: products gain `distance_km`")] = None,
     user_lon: Annotated[Longitude | None, Query()] = None,
     radius_km: Annotated[float | None, Query(ge=0, le=20_100, allow_inf_nan=False)] = None,
@@ -143,6 +147,7 @@ async def _filters(
         available_only=available_only,
         origin=origin,
         radius_km=radius_km,
+        shows_all_variants=variants == "all",
     )
 
 
@@ -209,9 +214,27 @@ _FOUND_PRODUCT: dict[str, Any] = {
         "reason": "Toko hanya 3,2 km dari Anda: bisa diambil sendiri hari ini.",
     },
 }
+_VARIANT: dict[str, Any] = {
+    **PRODUCT,
+    "id": 8,
+    "name": "Sepatu Lari Rinjani",
+    "attributes": {"ukuran": 42, "warna": "merah"},
+    "group_id": 3,
+    "variants": {
+        "group_id": 3,
+        "name": "Sepatu Lari Rinjani",
+        "count": 5,
+        "price_from": 399000,
+        "price_to": 429000,
+        "options": {"ukuran": ["40", "41", "42"], "warna": ["merah", "hitam"]},
+    },
+}
 _FOREIGN_CURSOR = {400: FOREIGN_CURSOR}
 _LIST_HEADERS = {
-    "X-Total-Count": {"description": "number of products, at most 1000", "schema": {"type": "integer"}},
+    "X-Total-Count": {
+        "description": "number of products, at most 1000; a group of variants counts once",
+        "schema": {"type": "integer"},
+    },
     "X-Total-Count-Is": {"description": "`lower-bound` if there are more", "schema": {"type": "string"}},
     "Link": {"description": 'the next page, `rel="next"`', "schema": {"type": "string"}},
     "X-Unknown-Attributes": {
@@ -255,7 +278,7 @@ def _with_headers(documented: Responses, headers: dict[str, Any]) -> Responses:
 
 
 LIST_RESPONSES = _with_headers(
-    responses([PRODUCT], _FOREIGN_CURSOR, {422: "radius_km needs user_lat and user_lon."}), _LIST_HEADERS
+    responses([PRODUCT, _VARIANT], _FOREIGN_CURSOR, {422: "radius_km needs user_lat and user_lon."}), _LIST_HEADERS
 )
 SEARCH_RESPONSES = _with_headers(
     responses([_FOUND_PRODUCT], _FOREIGN_CURSOR, {422: "q must not be empty."}), _SEARCH_HEADERS

@@ -16,7 +16,8 @@ from tis.marketplace.kit.fields import MAX_STOCK
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.policy import may_grant, require_supplier, sees_hidden_goods
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, ProductWrite, is_same_value, write_products
+from tis.marketplace.products.product_write import ProductWrite
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, is_same_value, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Product, ProductFacts, Supplier
 

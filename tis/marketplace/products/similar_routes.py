@@ -27,6 +27,7 @@ from tis.marketplace.search.query import MAX_LOOKED_UP, SearchHit
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _VIEWS: TypeAdapter[Any] = TypeAdapter(list[ProductView])
 _MAX_SIMILAR = 50
+_MAX_NEAR = 10 * MAX_LOOKED_UP  # variants are near each other
 ImageParameter = Annotated[
     str,
     Query(
@@ -64,13 +65,20 @@ async def similar_products(
         raise NotImplementedHere(NO_SIGHT)
     await in_thread(meaning.require_sight)
     seen = await market.pictures.seen(image, market.rules.public_url, ticket_of(request))
-    ids = await in_thread(meaning.near_picture, seen.pixels, seen.data, MAX_LOOKED_UP)
-    hits = await in_thread(_sold, context, ids, origin)
-    return JSONText(_VIEWS.dump_json([hit_view(hit, language) for hit in hits[:limit]]).decode())
+    ids = await in_thread(meaning.near_picture, seen.pixels, seen.data, _MAX_NEAR)
+    hits = await in_thread(_sold, context, ids, origin, limit)
+    return JSONText(_VIEWS.dump_json([hit_view(hit, language) for hit in hits]).decode())
 
 
-def _sold(context: RequestContext, ids: Sequence[int], origin: Point | None) -> list[SearchHit]:
-    """Those that can be bought, in this order."""
+def _sold(context: RequestContext, ids: Sequence[int], origin: Point | None, count: int) -> list[SearchHit]:
+    """The first of those that can be bought, in this order; of a group of variants one."""
+    found: dict[int, SearchHit] = {}
     with context.reading() as (session, _):
-        hits = context.market.search.lookup(session, ids, origin)
-    return [hit for hit in hits if hit.product.is_available and hit.product.on_hand > hit.product.reserved]
+        for start in range(0, len(ids), MAX_LOOKED_UP):
+            for hit in context.market.search.lookup(session, ids[start : start + MAX_LOOKED_UP], origin):
+                product = hit.product
+                if product.is_available and product.on_hand > product.reserved:
+                    found.setdefault(product.group_id or -product.id, hit)
+            if len(found) >= count:
+                break
+    return list(found.values())[:count]

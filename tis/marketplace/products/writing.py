@@ -9,19 +9,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Row, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
-from tis.errors import ServiceError
+from tis.errors import Conflict, ServiceError
 from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.kit.suspicious_texts import instruction_like
+from tis.marketplace.products.product_write import ProductWrite
+from tis.marketplace.products.variant_keys import VARIANT_TAKEN, free_keys, move_to_groups, with_variant_keys
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import AuditEntry, PriceChange, Product, StockMovement
 
@@ -31,27 +33,7 @@ COLUMN_OF_FIELD = {"stock_quantity": "on_hand", "rating": "granted_rating"}
 _FIELD_OF_COLUMN = {column: field for field, column in COLUMN_OF_FIELD.items()}
 # What admins are told of, if it reads like an instruction to a model. A `Row` that is written has these columns.
 TEXT_COLUMNS = ("name", "description", "brand", "category", "tags", "sku", "attributes")
-_NOT_AUDITED = ("category_key", "deleted_at")
-
-Action = Literal["create", "change", "delete", "restore"]
-
-
-@dataclass(frozen=True)
-class ProductWrite:
-    """`values` are columns. For a change, only those that differ from what `product` has.
-
-    A sheet passes a row with `id`, `supplier_id`, `version`, all texts and the changed columns: loading 5000 objects
-    is slow.
-    """
-
-    action: Action
-    product: Product | Row[Any]
-    values: dict[str, Any]
-    reason: str | None = None  # why the stock is corrected
-
-    @property
-    def supplier_id(self) -> int:
-        return int(self.product.supplier_id)
+_NOT_AUDITED = ("category_key", "deleted_at", "variant_key")
 
 
 @dataclass(frozen=True)
@@ -77,19 +59,28 @@ def write_products(
     if not writes:
         return
     moment = now()
+    writes = with_variant_keys(session, writes)
     before = [_values_before(write) for write in writes]
     try:
+        free_keys(session, writes)
         _insert_products(session, [write for write in writes if write.action == "create"])
         _update_products(session, [write for write in writes if write.action != "create"], moment)
     except IntegrityError as error:
         if "sku" in str(error.orig):
             raise sku_taken from error
+        if "variant_key" in str(error.orig):
+            raise Conflict(VARIANT_TAKEN, code="variant_taken") from error
         raise
     written = [_Written(write, values) for write, values in zip(writes, before, strict=True)]
     _insert(session, PriceChange, _price_changes(written, principal, moment))
     _insert(session, StockMovement, _stock_movements(written, principal, from_sheet=from_sheet))
     _insert(session, AuditEntry, _audit_entries(written, principal))
-    search.refresh(session, [one.product_id for one in written])
+    moves = {
+        one.product_id: (one.before.get("group_id"), one.write.values["group_id"])
+        for one in written
+        if "group_id" in one.write.values
+    }
+    search.refresh(session, [one.product_id for one in written], move_to_groups(session, moves))
 
 
 def is_same_value(one: Any, other: Any) -> bool:
@@ -125,6 +116,8 @@ def _update_products(session: Session, writes: Sequence[ProductWrite], moment: d
         if isinstance(write.product, Product):
             for name, value in row.items():
                 set_committed_value(write.product, name, value)
+            if "group_id" in row:
+                session.expire(write.product, ["group"])
 
 
 def _with_derived_columns(

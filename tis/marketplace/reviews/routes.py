@@ -1,6 +1,6 @@
 """Reviews of products."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
@@ -61,12 +61,16 @@ def listed(
     context: ContextDep,
     request: Request,
     status: Annotated[ReviewStatus, Query(description="`hidden`: for admins")] = "published",
+    variants: Annotated[
+        Literal["own", "all"], Query(description="`all`: of all variants of its group, whose mean its rating is")
+    ] = "own",
     before: Before = None,
     limit: Limit = 50,
 ) -> JSONResponse:
     """List the reviews of a product, newest first."""
     with context.reading() as (session, principal):
-        reviews = list_reviews(session, principal, product_id, status, before, limit + 1)
+        of_group = variants == "all"
+        reviews = list_reviews(session, principal, product_id, status, before, limit + 1, of_group=of_group)
         return page_response(request, reviews, limit, _view, lambda review_and_author: review_and_author[0].id)
 
 

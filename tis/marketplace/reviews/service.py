@@ -15,9 +15,10 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
+from tis.marketplace.kit.ratings import COUNTERS, PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
+from tis.marketplace.products.variant_keys import add_to_group
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import UNRATED, Order, OrderLine, Product, Reservation, Review, SupplierFacts, User
 
@@ -26,14 +27,24 @@ HAS_GOODS = ("handed_over", "received", "returned")  # states of an order whose 
 
 
 def list_reviews(
-    session: Session, principal: Principal, product_id: int, status: str, before: int | None, limit: int
+    session: Session,
+    principal: Principal,
+    product_id: int,
+    status: str,
+    before: int | None,
+    limit: int,
+    *,
+    of_group: bool = False,
 ) -> Sequence[ReviewAndAuthor]:
-    """Newest first. Only admins list hidden reviews."""
-    find_product(session, principal, product_id)
+    """Newest first. Only admins list hidden reviews. `of_group`: those of all variants of its group."""
+    product = find_product(session, principal, product_id)
     if status != "published":
         require_admin(principal)
+    of_product = Review.product_id == product_id
+    if of_group and product.group_id is not None:
+        of_product = Review.product_id.in_(select(Product.id).where(Product.group_id == product.group_id))
     rows = select(Review, User).join(User, User.id == Review.user_id)
-    rows = rows.where(Review.product_id == product_id, Review.status == status)
+    rows = rows.where(of_product, Review.status == status)
     if before is not None:
         rows = rows.where(Review.id < before)
     return [(review, user) for review, user in session.execute(rows.order_by(Review.id.desc()).limit(limit))]
@@ -137,11 +148,8 @@ def verify_review(session: Session, account: str | None, product_id: int) -> Rev
 
 def count_verified(session: Session, search: ProductSearch, reviews: Sequence[Review]) -> None:
     """Of several products: the caller has locked them, and their search comes after all of them."""
-    for review in reviews:
-        _add_to_rating(session, review.product_id, _Added(verified_sum=review.rating, verified_count=1))
-    search.refresh(session, [review.product_id for review in reviews])
-    for review in reviews:
-        _count_stars(session, review.product_id, _Added(verified_sum=review.rating, verified_count=1))
+    added = {one.product_id: _Added(verified_sum=one.rating, verified_count=1) for one in reviews}
+    _add_to_ratings(session, search, added)
 
 
 def set_status(
@@ -202,10 +210,7 @@ def _update_rating(
     session: Session, search: ProductSearch, review: Review, added_stars: int, added_reviews: int
 ) -> None:
     verified = (added_stars, added_reviews) if review.verified_purchase else (0, 0)
-    added = _Added(added_stars, added_reviews, *verified)
-    _add_to_rating(session, review.product_id, added)
-    search.refresh(session, [review.product_id])
-    _count_stars(session, review.product_id, added)
+    _add_to_ratings(session, search, {review.product_id: _Added(added_stars, added_reviews, *verified)})
 
 
 @dataclass(frozen=True)
@@ -228,6 +233,22 @@ def _add_to_rating(session: Session, product_id: int, added: _Added) -> None:
     # `updated_at` keeps its value (`onupdate` would set it): the supplier changed nothing.
     statement = statement.values(**counters, rating_rank=rank, updated_at=Product.updated_at)
     session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def _add_to_ratings(session: Session, search: ProductSearch, added: Mapping[int, _Added]) -> None:
+    """By product, in the order in which the caller has locked them. Groups come after all of them, in one order."""
+    for product_id, one in added.items():
+        _add_to_rating(session, product_id, one)
+    grouped = select(Product.id, Product.group_id).where(Product.id.in_(added))
+    by_group: dict[int, list[_Added]] = {}
+    for product_id, group_id in session.execute(grouped):
+        if group_id is not None:
+            by_group.setdefault(group_id, []).append(added[product_id])
+    for group_id, ones in sorted(by_group.items()):
+        add_to_group(session, group_id, [sum(getattr(one, name) for one in ones) for name in COUNTERS])
+    search.refresh(session, added, by_group)
+    for product_id, one in added.items():
+        _count_stars(session, product_id, one)
 
 
 def _count_stars(session: Session, product_id: int, counters: Any) -> None:

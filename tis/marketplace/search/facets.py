@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -11,7 +11,7 @@ from tis.marketplace.reading.attribute_values import attribute_label
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import RowSource
 from tis.marketplace.search.candidates import candidate_query, filter_conditions
-from tis.marketplace.search.filter_keys import FilterKeys
+from tis.marketplace.search.filter_keys import CategoryCounts, FilterKeys, categories_of_groups
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.query import (
     AttributeFacet,
@@ -25,6 +25,7 @@ from tis.marketplace.search.query import (
 )
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
+from tis.marketplace.search.variant_groups import NUM_GROUPED
 
 _MAX_VALUES = 50
 _PRICE_EDGES = (0, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 20_000_000)
@@ -46,11 +47,28 @@ _FIELDS: dict[FacetName, dict[str, Any]] = {
 _MAX_NAMES = 10
 _MAX_VALUES_OF_NAME = 20  # of more numbers, ranges are counted
 _NUM_RANGES = 5
+_SPLIT = "split"
+_SPLIT_GROUPS = (
+    "p.group_id IN (SELECT p.group_id FROM counted p WHERE p.group_id IS NOT NULL AND {where}"
+    " GROUP BY p.group_id HAVING min(p.category_key) <> max(p.category_key))"
+)
 
-# Of one name: a value is the key of a text or number, and its number; with products by how their sellers write it.
-Values = dict[tuple[str, float | None], dict[str, int]]
+Value = tuple[str, float | None]  # the key of a text or number, and its number
+Values = dict[Value, dict[str, int]]  # of one name: products by how their sellers write it
 # A value, how many products have it, and the id of one that has.
 ValueCount = tuple[str, int, int]
+
+
+@dataclass
+class ValuesOfName:
+    """A group of variants counts once in each value that it has, and once in the total."""
+
+    values: Values = field(default_factory=dict)
+    total: int = 0
+
+    def add(self, value: Value, label: str, count: int) -> None:
+        labels = self.values.setdefault(value, {})
+        labels[label] = labels.get(label, 0) + count
 
 
 @dataclass(frozen=True)
@@ -94,23 +112,37 @@ class FacetCounter:
         own = list(filter_conditions(query, self.pager.keys, "own_"))
         for name in filtered:
             query = replace(query, **_FIELDS[name])
-        candidates = self._candidates(query)
-        columns = ", ".join(["p.product_id", *(_COLUMNS[name] for name in names)])
+        candidates, is_grouped = self._candidates(query), self.pager.is_grouped
+        columns = ", ".join(
+            ["p.product_id", *(["p.group_id"] if is_grouped else []), *(_COLUMNS[name] for name in names)]
+        )
         values: dict[str, object] = {**candidates.values, "max_rows": self.pager.limits.max_faceted}
-        parts = [] if len(names) == 1 else ["SELECT '', NULL, count(*), 0 FROM counted"]
+        parts = ["SELECT '', NULL, count(*), 0 FROM counted"]
         for name in names:
             others = [one for one in own if one[0] in filtered and one[0] != name]
             where = " AND ".join(sql for _, sql, _ in others) or "1 = 1"
             values |= {key: value for _, _, named in others for key, value in named.items()}
-            columns_of_facet = f"'{name}', {_VALUES[name]}, count(*), max(p.product_id)"
+            counted = NUM_GROUPED if is_grouped else "count(*)"
+            columns_of_facet = f"'{name}', {_VALUES[name]}, {counted}, max(p.product_id)"
             parts.append(f"SELECT {columns_of_facet} FROM counted p WHERE {where} GROUP BY 2")
+            if is_grouped and name == "category":
+                split = _SPLIT_GROUPS.format(where=where)
+                parts.append(
+                    f"SELECT '{_SPLIT}', p.category_key, p.group_id, 0 FROM counted p WHERE {where} AND {split}"
+                )
         sql = f"WITH counted AS ({candidates.select(columns, 'LIMIT :max_rows')}) {' UNION ALL '.join(parts)}"
-        rows = run(self.pager.session, sql, values)
-        total = sum(count for name, _, count, _ in rows if len(names) == 1 or not name)
         counts: dict[FacetName, list[ValueCount]] = {name: [] for name in names}
-        for name, value, count, example in rows:
-            if name and value is not None:
+        split_groups: list[tuple[str, int]] = []
+        total = 0
+        for name, value, count, example in run(self.pager.session, sql, values):
+            if not name:
+                total = count
+            elif name == _SPLIT:
+                split_groups.append((value, count))
+            elif value is not None:
                 counts[name].append((value, count, example))
+        if "category" in counts:
+            counts["category"] = _merge_categories(self.categories, counts["category"], split_groups)
         return counts, total < self.pager.limits.max_faceted
 
     def _of_attributes(self) -> tuple[list[AttributeFacet], bool]:
@@ -126,16 +158,17 @@ class FacetCounter:
         if len(facets) < _MAX_NAMES:
             of_names, is_exact = self._attribute_values(self.pager.query)
             are_exact &= is_exact
-            others_first = sorted((-_total(values), name) for name, values in of_names.items() if name not in filtered)
+            others_first = sorted((-values.total, name) for name, values in of_names.items() if name not in filtered)
             facets += (_attribute_facet(name, of_names[name]) for _, name in others_first[: _MAX_NAMES - len(facets)])
         return facets, are_exact
 
-    def _attribute_values(self, query: ProductQuery) -> tuple[dict[str, Values], bool]:
+    def _attribute_values(self, query: ProductQuery) -> tuple[dict[str, ValuesOfName], bool]:
         """Of the candidates, by the names of attributes; whether these are all candidates."""
         candidates, most = self._candidates(query), self.pager.limits.max_faceted_with_attributes
-        sql = candidates.select("p.attributes", "LIMIT :max_rows")
-        texts = [text for [text] in run(self.pager.session, sql, {**candidates.values, "max_rows": most + 1})]
-        return _values(texts[:most]), len(texts) <= most
+        group = "p.group_id" if self.pager.is_grouped else "NULL"
+        sql = candidates.select(f"p.attributes, {group}", "LIMIT :max_rows")
+        rows = run(self.pager.session, sql, {**candidates.values, "max_rows": most + 1})
+        return _values(rows[:most]), len(rows) <= most
 
     def _candidates(self, query: ProductQuery) -> RowSource:
         pager, text_query = self.pager, self.pager.understood.text_query
@@ -146,24 +179,22 @@ class FacetCounter:
     def _facet(self, name: FacetName, counts: Sequence[ValueCount]) -> list[FacetValue] | list[PriceRange]:
         if name == "price":
             return _price_ranges({int(number): count for number, count, _ in counts})
-        if name == "category":
-            counts = _merge_categories(self.categories, counts)
         top = sorted(counts, key=lambda value_count: (-value_count[1], value_count[0]))[:_MAX_VALUES]
         labels = _labels(self.pager.session, name, [example for _, _, example in top])
         return [FacetValue(value, labels.get(example) or value, count) for value, count, example in top]
 
 
-def _merge_categories(categories: Vocabulary, counts: Iterable[ValueCount]) -> list[ValueCount]:
+def _merge_categories(
+    categories: Vocabulary, counts: Iterable[ValueCount], split_groups: Iterable[tuple[str, int]]
+) -> list[ValueCount]:
     """Counts a category under all its names together with its descendants, as the filter `category` finds them."""
     of_key = {key: (count, example) for key, count, example in counts}
+    counted = CategoryCounts({key: count for key, (count, _) in of_key.items()}, categories_of_groups(split_groups))
     values: dict[str, int] = {}
     for key, (_, example) in of_key.items():
         for slug in categories.slugs_named(key) or {key}:
             values.setdefault(slug, example)
-    return [
-        (value, sum(of_key[key][0] for key in categories.keys_below(value) if key in of_key), example)
-        for value, example in values.items()
-    ]
+    return [(value, counted.of_any(categories.keys_below(value)), example) for value, example in values.items()]
 
 
 def _labels(session: Session, name: FacetName, product_ids: Sequence[int]) -> dict[int, str]:
@@ -179,24 +210,41 @@ def _price_ranges(counts: Mapping[int, int]) -> list[PriceRange]:
     return [PriceRange(_PRICE_EDGES[number], last_prices[number], counts[number]) for number in sorted(counts)]
 
 
-def _values(texts: Iterable[str | None]) -> dict[str, Values]:
-    """By the names of attributes. Products say the same lines again and again, so each is taken apart once."""
-    found: dict[str, Values] = {}
-    for line, count in Counter("\n".join(filter(None, texts)).split("\n")).items():
+def _values(rows: Iterable[tuple[str | None, int | None]]) -> dict[str, ValuesOfName]:
+    """By the names of attributes. Products say the same lines again and again, so each is taken apart once.
+
+    A row has the lines of a product and its group, of which each value counts once.
+    """
+    alone, of_groups = list[str](), dict[int, set[str]]()
+    for text, group_id in rows:
+        if text and group_id is None:
+            alone.append(text)
+        elif text and group_id is not None:
+            of_groups.setdefault(group_id, set()).update(text.split("\n"))
+    found: dict[str, ValuesOfName] = {}
+    for line, count in Counter("\n".join(alone).split("\n")).items():
         if line:
-            name, number, key, label = line.split("\t")
-            value = key, None if number == "None" else float(number)
-            found.setdefault(name, {}).setdefault(value, {})[label] = count
+            name, value, label = _parts(line)
+            found.setdefault(name, ValuesOfName()).add(value, label, count)
+            found[name].total += count
+    for lines in of_groups.values():
+        labels = {(name, value): label for name, value, label in map(_parts, sorted(lines))}
+        for (name, value), label in labels.items():
+            found.setdefault(name, ValuesOfName()).add(value, label, 1)
+        for name in {name for name, _ in labels}:
+            found[name].total += 1
     return found
 
 
-def _total(values: Values) -> int:
-    return sum(sum(labels.values()) for labels in values.values())
+def _parts(line: str) -> tuple[str, Value, str]:
+    name, number, key, label = line.split("\t")
+    return name, (key, None if number == "None" else float(number)), label
 
 
-def _attribute_facet(name: str, values: Values) -> AttributeFacet:
+def _attribute_facet(name: str, found: ValuesOfName) -> AttributeFacet:
+    values, total = found.values, found.total
     counts = [(key, number, sum(labels.values())) for (key, number), labels in values.items()]
-    label, total = attribute_label(name), sum(count for _, _, count in counts)
+    label = attribute_label(name)
     # Most of them: a seller who writes "none" makes no texts of all.
     if 2 * sum(number is not None for _, number, _ in counts) <= len(counts):
         top = sorted(counts, key=lambda one: (-one[2], one[0]))[:_MAX_VALUES_OF_NAME]

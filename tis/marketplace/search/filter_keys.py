@@ -1,6 +1,6 @@
 """What the names in the filters of a query mean in this catalogue: keys of categories and cities, ids of products."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import select
@@ -21,6 +21,15 @@ STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quan
 _MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 _MAX_VERIFIED = 200  # suppliers that are named one by one
 _NUM_TIERS_READ = 4  # usually
+_OF_VARIANTS = "FROM product_search WHERE group_id IS NOT NULL AND sellable = 1"
+_REPEATED_IN_CATEGORY = (
+    "SELECT category_key, sum(variants) - count(*) FROM (SELECT category_key, count(*) AS variants"
+    f" {_OF_VARIANTS} GROUP BY group_id, category_key) g GROUP BY category_key"
+)
+_SPLIT_GROUPS = (
+    f"SELECT DISTINCT category_key, group_id {_OF_VARIANTS} AND group_id IN"
+    f" (SELECT group_id {_OF_VARIANTS} GROUP BY group_id HAVING min(category_key) <> max(category_key))"
+)
 _SIGNS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
@@ -68,10 +77,32 @@ def category_keys(session: Session, categories: Vocabulary, category: str) -> li
     return _keys_in_use(session, sorted(categories.keys_below(key))) or [key]
 
 
-def category_counts(session: Session) -> dict[str, int]:
-    """How many products that can be bought have each key."""
+@dataclass(frozen=True)
+class CategoryCounts:
+    """How many products that can be bought have each key; variants of a group that are in one category count once."""
+
+    counts: dict[str, int]
+    split_groups: Sequence[frozenset[str]] = ()  # the categories of each group that is in several
+
+    def of_any(self, keys: Collection[str]) -> int:
+        """Of all these together."""
+        repeated = (len(categories.intersection(keys)) - 1 for categories in self.split_groups)
+        return sum(self.counts.get(key, 0) for key in keys) - sum(more for more in repeated if more > 0)
+
+
+def category_counts(session: Session) -> CategoryCounts:
     sql = "SELECT category_key, count(*) FROM product_search WHERE sellable = 1 GROUP BY category_key"
-    return {key: int(count) for key, count in run(session, sql)}
+    counts = {key: int(count) for key, count in run(session, sql)}
+    for key, repeated in run(session, _REPEATED_IN_CATEGORY):
+        counts[key] -= int(repeated)
+    return CategoryCounts(counts, categories_of_groups(run(session, _SPLIT_GROUPS)))
+
+
+def categories_of_groups(rows: Iterable[tuple[str, int]]) -> Sequence[frozenset[str]]:
+    groups: dict[int, set[str]] = {}
+    for key, group_id in rows:
+        groups.setdefault(group_id, set()).add(key)
+    return [frozenset(keys) for keys in groups.values()]
 
 
 def ids_of_sku(session: Session, index: TextIndex, sku: str) -> list[int]:

@@ -13,7 +13,9 @@ from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.cursor import ListPosition
 from tis.marketplace.search.keyset_paging import KeysetPager
+from tis.marketplace.search.list_order import PlaceInList
 from tis.marketplace.search.text_query import MAX_FUSED, TextMatch, match_tiers
+from tis.marketplace.search.variant_groups import groups_of, members_of, one_of_each
 
 _MAX_OF_EACH = MAX_FUSED // 2
 _MAX_WORDS_BEFORE = 4  # `I need something`
@@ -24,11 +26,23 @@ _RANK_OFFSET = 60  # of reciprocal rank fusion: how little the first ranks diffe
 class FusedPager(KeysetPager):
     """For a query that is sorted by relevance, with few products that match all words."""
 
-    def positions(self) -> list[ListPosition]:
+    def rows(self) -> list[ListPosition]:
         return list(islice(self._all(), self.skip, self.skip + self.count))
 
+    def places(self, product_ids: Sequence[int]) -> dict[int, PlaceInList]:
+        edge, fused = self.understood.num_tiers_before, self.understood.fused
+        places = {one: (0 if place[0] < edge else 2, *place) for one, place in super().places(product_ids).items()}
+        among = [one for one in product_ids if one in fused]
+        return places | {one: (1, fused.index(one)) for one, _ in self.passing(among)}
+
     def total(self, max_count: int) -> int:
-        return min(max_count, super().total(max_count) + len(self.beside(self.understood.fused)))
+        beside = self.beside(self.understood.fused)
+        if self.is_grouped:
+            groups = groups_of(self.session, beside)
+            members = members_of(self.session, set(groups.values()))
+            known = {members[one] for one in super().places(sorted(members))}
+            beside = [one for one in one_of_each(self.session, beside) if groups.get(one) not in known]
+        return min(max_count, super().total(max_count) + len(beside))
 
     def beside(self, product_ids: Sequence[int]) -> list[int]:
         """Those that pass the filters and match none of the words that are looked for."""
@@ -77,7 +91,10 @@ def fuse(pager: KeysetPager, near: Sequence[tuple[int, int]], num_tiers_before: 
     before = {one.product_id for one in first if one.tier < num_tiers_before}
     if passing and query and num_tiers_before == len(match_tiers(query)):
         before |= set(pager.ids(TextMatch(query), len(passing), sorted(passing)))
-    by_meaning = [one for one in digests if one in passing and one not in before][:_MAX_OF_EACH]
+    by_meaning = [one for one in digests if one in passing and one not in before]
+    if pager.is_grouped:
+        by_meaning = one_of_each(pager.session, by_meaning)  # variants mean the same
+    by_meaning = by_meaning[:_MAX_OF_EACH]
     if not by_meaning:
         return []
     scores = dict.fromkeys([*by_words, *by_meaning], 0.0)

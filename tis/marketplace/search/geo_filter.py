@@ -102,6 +102,11 @@ def ring_sql(km: str) -> str:
     return f"CASE {edges} ELSE {LAST_RING} END"
 
 
+def ring_of(km: float) -> int:
+    """As `ring_sql`."""
+    return next((ring for ring, edge in enumerate(RINGS_KM) if km <= edge), LAST_RING)
+
+
 def ring_edges(ring: int, radius_km: float | None) -> tuple[float, float | None]:
     """Where a ring begins and ends within a radius. Below 0: a product at the buyer's place is in the first."""
     start_km = RINGS_KM[ring - 1] if ring else -1.0

@@ -10,25 +10,26 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.kit.ratings import mean_rating
+from tis.marketplace.kit.ratings import COUNTERS, mean_rating, rating_rank_of, weighted_stars
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.index_entry import IndexEntry, index_entry
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
 from tis.marketplace.search.supplier_index import shop_words, supplier_tokens
-from tis.marketplace.tables import Product, Supplier
+from tis.marketplace.search.variant_groups import members_of
+from tis.marketplace.tables import Product, ProductGroup, Supplier
 
 _BATCH_SIZE = 1000
 _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 # The columns that make an entry.
 _OF_PRODUCT = (
     "id supplier_id name description brand tags sku attributes category category_key price on_hand reserved"
-    " is_available condition rating_sum rating_count verified_sum verified_count granted_rating rating_rank created_at"
+    " is_available condition granted_rating rating_rank created_at group_id"
 ).split()
 _OF_SUPPLIER = "city_key public_latitude public_longitude status deleted_at".split()
 _COLUMNS = (
     "product_id price rating rating_rank created_us condition category_key brand_key sellable words_digest attributes"
-    " supplier_id latitude longitude city_key"
+    " supplier_id latitude longitude city_key group_id"
 ).split()
 _INSERT = (
     f"INSERT INTO product_search ({', '.join(map(quoted, _COLUMNS))})"
@@ -53,12 +54,16 @@ class KnownFacts(NamedTuple):
     city_key: str
 
 
-def index_products(session: Session, index: TextIndex, product_ids: Iterable[int]) -> None:
+def index_products(
+    session: Session, index: TextIndex, product_ids: Iterable[int], rated_groups: Iterable[int] = ()
+) -> None:
     session.flush()
     counts: Counter[str] = Counter()
     ids = iter(sorted(set(product_ids)))
+    groups = sorted(set(rated_groups))
     while batch := list(itertools.islice(ids, _BATCH_SIZE)):
-        _index_batch(session, index, batch, counts)
+        _index_batch(session, index, batch, counts, groups)
+        groups = []  # with the first batch, which locks their variants
     _update_lexicon(session, counts)
 
 
@@ -80,7 +85,13 @@ def rebuild_index(session: Session, index: TextIndex) -> None:
 
 
 def _index_batch(
-    session: Session, index: TextIndex, ids: Sequence[int], counts: Counter[str], *, all_anew: bool = False
+    session: Session,
+    index: TextIndex,
+    ids: Sequence[int],
+    counts: Counter[str],
+    rated_groups: Sequence[int] = (),
+    *,
+    all_anew: bool = False,
 ) -> None:
     """Updates the entries of the products with these ids, and adds the changes of the lexicon to `counts`.
 
@@ -89,7 +100,7 @@ def _index_batch(
     """
     products = {product.id: product for product in _select_indexable(session, ids)}
     # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
-    known = _lock_known(session, ids)
+    known = _lock_known(session, ids, rated_groups)
     removed = [one for one in known if one not in products]
     outdated, entries = list(removed), list[IndexEntry]()
     inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
@@ -115,9 +126,11 @@ def _index_batch(
         counts.update(entry.words)
     if removed:
         run(session, f"DELETE FROM product_search WHERE product_id IN {id_list(removed)}")
-        index.delete(session, removed)
     run_many(session, _UPDATE, updated)
     run_many(session, _INSERT, inserted)
+    _rate_groups(session, rated_groups)
+    if removed:
+        index.delete(session, removed)
     index.put(session, entries)
     if outdated:
         run(session, f"DELETE FROM product_attributes WHERE product_id IN {id_list(outdated)}")
@@ -132,19 +145,42 @@ def _index_batch(
     )
 
 
-def _lock_known(session: Session, ids: Sequence[int]) -> dict[int, KnownFacts]:
-    """In the order of the ids, as `index_supplier` locks them."""
-    sql = f"SELECT {', '.join(KnownFacts._fields)} FROM product_search WHERE product_id IN {id_list(ids)}"
+def _lock_known(session: Session, ids: Sequence[int], rated_groups: Sequence[int]) -> dict[int, KnownFacts]:
+    """In the order of the ids, as `index_supplier` locks them; those of the groups, too, which are written next."""
+    locked = sorted({*ids, *members_of(session, rated_groups)})
+    sql = f"SELECT {', '.join(KnownFacts._fields)} FROM product_search WHERE product_id IN {id_list(locked)}"
     for_update = "" if session.get_bind().dialect.name == "sqlite" else " FOR UPDATE"
     rows = run(session, f"{sql} ORDER BY product_id{for_update}")
-    return {row[0]: KnownFacts._make(row) for row in rows}
+    wanted = set(ids)
+    return {row[0]: KnownFacts._make(row) for row in rows if row[0] in wanted}
+
+
+def _rate_groups(session: Session, group_ids: Sequence[int]) -> None:
+    """Sorts and filters all variants by the reviews of their group, and each by the rating that an admin granted it."""
+    if not group_ids:
+        return
+    columns = (Product.id, Product.granted_rating, *(getattr(ProductGroup, name) for name in COUNTERS))
+    rows = select(*columns).join(ProductGroup, ProductGroup.id == Product.group_id)
+    variants = session.execute(rows.where(Product.group_id.in_(group_ids)).order_by(Product.id)).all()
+    rated = [
+        {
+            "product_id": one.id,
+            "rating": mean_rating(one),
+            "rating_rank": rating_rank_of(one.granted_rating, *weighted_stars(one)),
+        }
+        for one in variants
+    ]
+    sql = "UPDATE product_search SET rating = :rating, rating_rank = :rating_rank WHERE product_id = :product_id"
+    run_many(session, sql, rated)
 
 
 def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
     """Only products that are not deleted."""
-    columns = [getattr(Product, name) for name in _OF_PRODUCT]
+    columns: list[Any] = [getattr(Product, name) for name in _OF_PRODUCT]
     columns += [Supplier.__table__.c[name] for name in _OF_SUPPLIER]
+    columns += [func.coalesce(getattr(ProductGroup, name), getattr(Product, name)).label(name) for name in COUNTERS]
     rows = select(*columns).join(Supplier, Supplier.id == Product.supplier_id)
+    rows = rows.outerjoin(ProductGroup, ProductGroup.id == Product.group_id)
     rows = rows.where(Product.id.in_(ids), Product.deleted_at.is_(None)).order_by(Product.id)
     if session.get_bind().dialect.name == "postgresql":
         # Waits for concurrent changes of the products, so the last of them indexes the final state. Not the supplier:
@@ -157,13 +193,16 @@ def _columns(product: Row[Any], known: KnownFacts | None) -> dict[str, Any]:
     """All columns but those of words and attributes. Those of the supplier are the known ones, if there are any."""
     is_hidden = known.sellable < 0 if known else product.status != "active" or product.deleted_at is not None
     sellable = int(product.is_available and product.on_hand > product.reserved)
+    rank = product.rating_rank
+    if product.group_id is not None:
+        rank = rating_rank_of(product.granted_rating, *weighted_stars(product))
     return {
         "product_id": product.id,
         "supplier_id": product.supplier_id,
         "sellable": sellable - _HIDDEN * is_hidden,
         "price": product.price,
         "rating": mean_rating(product),
-        "rating_rank": product.rating_rank,
+        "rating_rank": rank,
         "created_us": round(product.created_at.timestamp() * 1_000_000),
         "latitude": known.latitude if known else product.public_latitude,
         "longitude": known.longitude if known else product.public_longitude,
@@ -171,6 +210,7 @@ def _columns(product: Row[Any], known: KnownFacts | None) -> dict[str, Any]:
         "category_key": product.category_key,
         "brand_key": key_of(product.brand)[:100] if product.brand else None,
         "city_key": known.city_key if known else product.city_key,
+        "group_id": product.group_id,
     }
 
 

@@ -5,28 +5,25 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.candidates import NO_LIMIT, candidate_query
 from tis.marketplace.search.cursor import ListPosition
 from tis.marketplace.search.filter_keys import FilterKeys
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
-from tis.marketplace.search.query import ProductQuery, SearchLimits, Sort
+from tis.marketplace.search.list_order import SORT_COLUMNS, ListOrder, PlaceInList
+from tis.marketplace.search.query import ProductQuery, SearchLimits
 from tis.marketplace.search.ranking import RankedList
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch, UnderstoodText, match_tiers
+from tis.marketplace.search.variant_groups import NUM_GROUPED, first_of_groups, has_groups
 
 # A search by distance tries growing radii and stops as soon as a page is full.
 _RADII_KM = (10.0, 40.0, 160.0, 640.0)
 _RADII_WITH_TEXT_KM = (10.0, 40.0)  # so small that the text index filters by grid cell
 _HALF_EARTH_KM = 20_100.0
 _NUM_NEAREST_SUPPLIERS = 64
-# The column, and whether the highest is first. Other lists are sorted by id.
-_SORT_COLUMNS: dict[Sort | None, tuple[str, bool]] = {
-    "price_asc": ("p.price", False),
-    "price_desc": ("p.price", True),
-    "rating": ("p.rating_rank", True),
-    "newest": ("p.created_us", True),
-}
+_MORE_ROWS = 4  # times as many, where variants are many
 _PAGE = "LIMIT :page OFFSET :skip"
 
 
@@ -46,6 +43,31 @@ class KeysetPager:
     has_few_matches: bool = False  # of all words
 
     def positions(self) -> list[ListPosition]:
+        """Of a group, only the first one in the whole list, unless the query wants all variants."""
+        if not self.is_grouped:
+            return self.rows()
+
+        def read(after: ListPosition | None, count: int) -> list[ListPosition]:
+            return replace(self, after=after, count=count, skip=0).rows()
+
+        return first_of_groups(self.session, read, self._in_order, self.after, self.skip + self.count)[self.skip :]
+
+    @property
+    def is_grouped(self) -> bool:
+        return self.query.is_grouped and has_groups(self.session)
+
+    def _in_order(self, product_ids: Sequence[int]) -> list[int]:
+        places = self.places(product_ids)
+        return sorted(places, key=lambda one: places[one])
+
+    def places(self, product_ids: Sequence[int]) -> dict[int, PlaceInList]:
+        """Where those of the products stand that are in the list."""
+        newest = self.after.max_product_id if self.after else MAX_ID
+        order = ListOrder(self.session, self.index, self.query, self.understood, self.keys, newest)
+        return order.places(product_ids)
+
+    def rows(self) -> list[ListPosition]:
+        """With all variants."""
         if self.query.sort == "distance":
             return self._by_distance()
         if self.query.sort == "relevance" and self.understood.text_query:
@@ -99,10 +121,16 @@ class KeysetPager:
         return self._count(max_count)
 
     def _count(self, max_count: int, match: TextMatch | None = None) -> int:
+        """A group counts once: then as many rows are read as it takes to find so many."""
         candidates = self._candidates(match)
-        sql = f"SELECT count(*) FROM ({candidates.select('1', 'LIMIT :max_count')}) x"
-        [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
-        return int(total)
+        counted, columns = (NUM_GROUPED, "p.group_id") if self.is_grouped else ("count(*)", "1")
+        sql = f"SELECT count(*), {counted} FROM ({candidates.select(columns, 'LIMIT :max_read')}) p"
+        max_read = max_count
+        while True:
+            [(num_read, total)] = run(self.session, sql, {**candidates.values, "max_read": max_read})
+            if num_read < max_read or total >= max_count:
+                return min(int(total), max_count)
+            max_read *= _MORE_ROWS
 
     def num_matching_all(self, max_count: int, first_page: Sequence[ListPosition] = ()) -> int:
         """How many products match all words, and are of the kind that these say. It stops at `max_count`.
@@ -129,7 +157,7 @@ class KeysetPager:
         return candidate_query(self.index, self.query, self.keys, match, radius_km)
 
     def _by_column(self) -> list[ListPosition]:
-        column, is_descending = _SORT_COLUMNS.get(self.query.sort, ("", False))
+        column, is_descending = SORT_COLUMNS.get(self.query.sort, ("", False))
         columns = [column, "p.product_id"] if column else ["p.product_id"]
         sign, direction = ("<", "DESC") if is_descending else (">", "ASC")
         candidates, keyset, values = self._candidates(), list[str](), dict[str, object]()

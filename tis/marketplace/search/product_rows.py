@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.picture_links import PictureView, picture_view
+from tis.marketplace.kit.ratings import COUNTERS
 from tis.marketplace.search.sql import id_list, run
 
 
@@ -65,10 +66,14 @@ class _Columns(NamedTuple):
     cover_width: int | None
     cover_height: int | None
     cover_alt: str | None
+    group_id: int | None
 
 
 class ProductRow(_Columns):
-    """Has the columns of a `Product` and its supplier. Times and attributes are parsed on access."""
+    """Has the columns of a `Product` and its supplier. Times and attributes are parsed on access.
+
+    The counters of reviews are those of the group, if it is a variant.
+    """
 
     __slots__ = ()
 
@@ -78,7 +83,7 @@ class ProductRow(_Columns):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return cast(dict[str, Any], _parse_json(self.raw_attributes))
+        return cast(dict[str, Any], parse_json(self.raw_attributes))
 
     @property
     def created_at(self) -> datetime:
@@ -108,7 +113,7 @@ class ProductRow(_Columns):
             bool(self.shop_courier_enabled),
             self.shop_delivery_radius_km,
             bool(self.shop_shows_place),
-            _parse_json(self.shop_opening_hours),
+            parse_json(self.shop_opening_hours),
             self.shop_time_zone,
             self.shop_public_longitude,
             self.shop_verified_at is not None,
@@ -119,6 +124,8 @@ def _column(field: str) -> str:
     """`shop_…` are columns of the supplier, `cover_…` of the first picture."""
     if field in _COVER_COLUMNS:
         return _COVER_COLUMNS[field]
+    if field in COUNTERS:
+        return f"COALESCE(g.{field}, p.{field})"
     return f"s.{field.removeprefix('shop_')}" if field.startswith("shop_") else f"p.{field.removeprefix('raw_')}"
 
 
@@ -131,6 +138,7 @@ _COVER_COLUMNS = {
 _SQL = (
     f"SELECT {', '.join(_column(field) for field in _Columns._fields)}"
     " FROM products p JOIN suppliers s ON s.id = p.supplier_id"
+    " LEFT JOIN product_groups g ON g.id = p.group_id"
     " LEFT JOIN product_pictures l ON l.product_id = p.id AND l.position = 0"
     " LEFT JOIN pictures i ON i.hash = l.hash"
     " WHERE p.id "
@@ -153,7 +161,7 @@ def load_products(session: Session, product_ids: Sequence[int]) -> list[ProductR
     return [products[product_id] for product_id in product_ids if product_id in products]
 
 
-def _parse_json(value: Any) -> Any:
+def parse_json(value: Any) -> Any:
     """PostgreSQL returns what it means."""
     return json.loads(value) if isinstance(value, str) else value
 

@@ -47,6 +47,7 @@ from tis.marketplace.search.sql import id_list, read_memo, run
 from tis.marketplace.search.supplier_index import index_new_suppliers, index_supplier
 from tis.marketplace.search.text_query import UnderstoodText
 from tis.marketplace.search.understanding import understand
+from tis.marketplace.search.variant_groups import summaries
 from tis.marketplace.search.vocabulary_cache import FixedVocabulary, VocabularyCache, load_vocabulary
 
 _NEAREST_PAGE = PageRequest(limit=5, with_total=False)  # of other places, where a named one has nothing
@@ -197,10 +198,13 @@ class ProductSearch:
         """Categories, synonyms, brands and places: what a text may speak of."""
         return self._vocabulary.with_brands(session)
 
-    def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
-        """Call it in every transaction that creates, changes, deletes or restores products."""
+    def refresh(self, session: Session, product_ids: Iterable[int], rated_groups: Iterable[int] = ()) -> None:
+        """Call it in every transaction that creates, changes, deletes or restores products.
+
+        `rated_groups` have other counters of reviews than before: all their variants are sorted by these.
+        """
         ids = list(product_ids)
-        index_products(session, self.index, ids)
+        index_products(session, self.index, ids, rated_groups)
         mark_products(session, ids)
 
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
@@ -220,7 +224,7 @@ class ProductSearch:
     def count_by_category(self, session: Session, slugs: Iterable[str]) -> dict[str, int]:
         """How many products the filter `category` finds, by default, with each of the slugs."""
         tree, counts = self._vocabulary.current(session), category_counts(session)
-        return {slug: sum(counts.get(key, 0) for key in tree.keys_below(slug)) for slug in slugs}
+        return {slug: counts.of_any(tree.keys_below(slug)) for slug in slugs}
 
     def _understand(self, session: Session, query: ProductQuery) -> UnderstoodText:
         if query.text is None:
@@ -257,9 +261,10 @@ class ProductSearch:
 def _hits(session: Session, product_ids: Sequence[int], origin: Point | None) -> list[SearchHit]:
     """Distances are to the public place of the shop."""
     products = load_products(session, product_ids)
-    if origin is None:
-        return list(map(SearchHit, products))
-    places = (Point(product.shop_public_latitude, product.shop_public_longitude) for product in products)
-    return [
-        SearchHit(product, kilometres_between(origin, place)) for product, place in zip(products, places, strict=True)
-    ]
+    variants = summaries(session, [product.group_id for product in products])
+    hits = []
+    for product in products:
+        place = Point(product.shop_public_latitude, product.shop_public_longitude)
+        km = None if origin is None else kilometres_between(origin, place)
+        hits.append(SearchHit(product, km, variants.get(product.group_id or 0)))
+    return hits

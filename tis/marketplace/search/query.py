@@ -30,9 +30,10 @@ class AttributeFilter:
 
 @dataclass(frozen=True)
 class ProductQuery:
-    """All fields but `sort` and `tie_order` filter. Without `text` and `sort`, products are sorted by id.
+    """All fields but `sort`, `tie_order` and `shows_all_variants` filter.
 
-    Of several brands or cities a product has any. What a product must not have goes before what it may have.
+    Without `text` and `sort`, products are sorted by id. Of several brands or cities a product has any. What a product
+    must not have goes before what it may have.
     `available_only` is the `in_stock` of a structured query, unless that is false.
     """
 
@@ -62,6 +63,7 @@ class ProductQuery:
     radius_km: float | None = None
     sort: Sort | None = None
     tie_order: Sort | None = None  # of what matches a text equally well, where the sort is by relevance
+    shows_all_variants: bool = False  # else a list has one product of a group: the first in its order
 
     def with_default_sort(self) -> "ProductQuery":
         """A text is sorted by relevance by default; without a text there is no relevance."""
@@ -75,6 +77,11 @@ class ProductQuery:
     def large_quantity(self) -> int | None:
         """The quantity, unless every available product has it."""
         return None if self.quantity == 1 and self.available_only else self.quantity
+
+    @property
+    def is_grouped(self) -> bool:
+        """Who names products by their ids gets each of them."""
+        return not self.shows_all_variants and self.product_ids is None
 
     @property
     def any_brand(self) -> Names:
@@ -108,9 +115,22 @@ class PageRequest:
 
 
 @dataclass(frozen=True)
+class VariantSummary:
+    """What there is to choose from in a group: of its variants that can be bought now, or of all if none can."""
+
+    group_id: int
+    name: str
+    count: int
+    price_from: int
+    price_to: int
+    options: dict[str, list[str]]  # by the names of the axes, in their order
+
+
+@dataclass(frozen=True)
 class SearchHit:
     product: ProductRow
     distance_km: float | None = None
+    variants: VariantSummary | None = None  # of the group of a variant
 
 
 @dataclass(frozen=True)

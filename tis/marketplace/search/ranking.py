@@ -58,6 +58,16 @@ _ORDERS: dict[Sort | None, TierOrder] = {
 }
 
 
+def tier_order(query: ProductQuery) -> TierOrder:
+    """Nothing is near without a place."""
+    wanted = query.tie_order
+    return _BY_RATING if wanted == "distance" and query.origin is None else _ORDERS.get(wanted, _BY_RATING)
+
+
+def has_rings(query: ProductQuery) -> bool:
+    return query.origin is not None and tier_order(query) is _BY_RATING
+
+
 @dataclass
 class RankedList:
     """The list of a query with a text, behind the position `after`."""
@@ -275,13 +285,11 @@ class RankedList:
 
     @cached_property
     def _order(self) -> TierOrder:
-        """Nothing is near without a place."""
-        wanted = self.query.tie_order
-        return _BY_RATING if wanted == "distance" and self.query.origin is None else _ORDERS.get(wanted, _BY_RATING)
+        return tier_order(self.query)
 
     @cached_property
     def _has_rings(self) -> bool:
-        return self.query.origin is not None and self._order is _BY_RATING
+        return has_rings(self.query)
 
     @cached_property
     def _is_filtered(self) -> bool:

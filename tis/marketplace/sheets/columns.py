@@ -2,15 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
 from tis.errors import Unprocessable
-from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from tis.marketplace.kit.fields import AxisName, AxisText, LongText, Price, ShortName, Sku, Stock, Tags, Title
 from tis.marketplace.pictures.service import MAX_PICTURES
+from tis.marketplace.variants.schemas import MAX_AXES
 from tis.network.url import NoUrl, read_url
 
 MAX_COLUMNS = 100
@@ -115,6 +116,8 @@ _NAMES = {
     "is_available": "is available, available, tersedia, dijual, aktif",
     "pictures": "pictures, picture, images, image, picture urls, image urls, foto, foto produk, gambar, url foto, "
     "url gambar",
+    "variant_group": "variant group, group, grup varian, kelompok varian, grup, produk induk",
+    "variant_values": "variant values, variant, variants, options, varian, nilai varian, pilihan",
 }
 FIELD_OF_NAME = {name: field for field, names in _NAMES.items() for name in names.split(", ")}
 
@@ -164,6 +167,33 @@ def _pictures(cell: str) -> list[str]:
     return urls
 
 
+def _variant_values(cell: str) -> list[list[str]]:
+    """`ukuran: 42; warna: merah`. A list of pairs, as a database may put the fields of an object in another order."""
+    pairs = [_split(one, ":", 2) for one in _split(cell, ";") if one.strip()]
+    if not 1 <= len(pairs) <= MAX_AXES or any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"must be one to {MAX_AXES} axes with their values, such as `ukuran: 42; warna: merah`")
+    named = ([re.sub(r"\\([\\;:])", r"\1", side).strip() for side in pair] for pair in pairs)
+    return [[_AXIS_NAME.validate_python(name), _AXIS_VALUE.validate_python(value)] for name, value in named]
+
+
+def _split(text: str, sign: str, most: int = MAX_AXES + 1) -> list[str]:
+    """At signs without a backslash before them, into so many parts at most."""
+    parts, letters = [""], iter(text)
+    for letter in letters:
+        if letter == sign and len(parts) < most:
+            parts.append("")
+        else:
+            parts[-1] += letter + (next(letters, "") if letter == "\\" else "")
+    return parts
+
+
+def variant_values_text(pairs: Iterable[Sequence[str]]) -> str:
+    """What `_variant_values` reads."""
+    return "; ".join(": ".join(re.sub(r"([\\;:])", r"\\\1", side) for side in pair) for pair in pairs)
+
+
+_AXIS_NAME: TypeAdapter[str] = TypeAdapter(AxisName)
+_AXIS_VALUE: TypeAdapter[str] = TypeAdapter(AxisText)
 _STOCK: TypeAdapter[int] = TypeAdapter(Stock)
 _PRICE: TypeAdapter[int] = TypeAdapter(Price)
 _CONDITIONS = {"new": "new", "used": "used", "baru": "new", "bekas": "used"}
@@ -180,5 +210,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "condition": _one_of(_CONDITIONS),
     "is_available": _one_of(_BOOLEANS),
     "pictures": _pictures,
+    "variant_group": TypeAdapter(Title).validate_python,
+    "variant_values": _variant_values,
 }
-NULLABLE = frozenset({"description", "tags", "sku", "brand", "pictures"})
+NULLABLE = frozenset({"description", "tags", "sku", "brand", "pictures", "variant_group", "variant_values"})

@@ -17,14 +17,16 @@ from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.products.writing import COLUMN_OF_FIELD
 from tis.marketplace.sheets.columns import COLUMNS
 from tis.marketplace.sheets.rows import write_rows
+from tis.marketplace.sheets.sheet_variants import VARIANT_COLUMNS, variant_cells
 from tis.marketplace.sheets.upload import XLSX
 from tis.marketplace.sheets.workbook import workbook_parts
 from tis.marketplace.tables import Product
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _EXPORT_BATCH = 500
-_SHEET = "\ufeffname,description,price,stock_quantity,category,tags,sku,brand,condition,is_available,pictures\r\n"
-_SHEET += 'Laptop ASUS ROG,Gaming laptop,15999000,5,laptop,"gaming,asus",ASU-1,ASUS,new,true,https://example.com/laptop.jpg\r\n'
+_SHEET = "\ufeffname,description,price,stock_quantity,category,tags,sku,brand,condition,is_available,pictures,"
+_SHEET += "variant_group,variant_values\r\n"
+_SHEET += 'Laptop ASUS ROG,Gaming laptop,15999000,5,laptop,"gaming,asus",ASU-1,ASUS,new,true,https://example.com/laptop.jpg,,\r\n'
 _BINARY = {"schema": {"type": "string", "format": "binary"}, "example": "(a workbook)"}
 _EXPORT_RESPONSES: Responses = {
     200: {"description": "OK", "content": {"text/csv": {"example": _SHEET}, XLSX: _BINARY}},
@@ -82,7 +84,8 @@ def _sheet_rows(
     pictures = pictures_of(session, [product.id for product in products])
     rows = []
     for product in products:
-        row = {name: getattr(product, COLUMN_OF_FIELD.get(name, name)) for name in COLUMNS if name != "pictures"}
+        names = [name for name in COLUMNS if name not in ("pictures", *VARIANT_COLUMNS)]
+        row = {name: getattr(product, COLUMN_OF_FIELD.get(name, name)) for name in names} | variant_cells(product)
         urls = [f"{public_url.rstrip('/')}{one.urls.large}" for one in pictures[product.id]]
         rows.append({**row, "pictures": urls})
     return rows, products[-1].id if products else None

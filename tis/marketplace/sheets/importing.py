@@ -10,13 +10,15 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.products.product_write import ProductWrite
 from tis.marketplace.products.service import lock_supplier_shared, require_room_for_products, supplier_for_member
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, write_products
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.columns import ColumnMapping
 from tis.marketplace.sheets.preview import PreviewRow
 from tis.marketplace.sheets.rows import RowProblem, Sheet, SheetRow
 from tis.marketplace.sheets.sheet_pictures import SheetPictures, are_same_pictures, sources_of
+from tis.marketplace.sheets.sheet_variants import VARIANT_COLUMNS, VariantPlan, WrongVariant, plan_variants
 from tis.marketplace.tables import Product, Supplier
 
 _REQUIRED = ("name", "price", "category")
@@ -24,6 +26,7 @@ _REQUIRED = ("name", "price", "category")
 _IMPORT_LOCKS = -(2**40)
 MAX_REPORTED_PROBLEMS = 1000
 _MAX_SKUS_AT_ONCE = 5000  # a statement takes 32,766 values on SQLite
+_OF_VARIANT = (Product.group_id, Product.variant_key)
 _COMPARED = ("name", "description", "price", "on_hand", "category", "tags", "brand", "condition", "is_available")
 
 
@@ -62,6 +65,7 @@ class SheetRefused(Exception):
 class SheetPlan:
     supplier_id: int
     problems: list[RowProblem]  # those of the sheet, too
+    variants: VariantPlan
     accepted: list[SheetRow] = field(default_factory=list)
     created: list[ProductWrite] = field(default_factory=list)
     changed: list[ProductWrite] = field(default_factory=list)
@@ -104,7 +108,8 @@ def plan_sheet(
     """A row whose SKU the supplier has changes that product, any other creates one."""
     supplier_for_member(session, principal, supplier_id)
     products = _products_by_sku(session, supplier_id, sheet.rows, locked=locked)
-    plan = _plan(supplier_id, sheet.rows, products, _same_pictures(session, sheet, products, public_url))
+    variants = plan_variants(session, supplier_id, sheet.rows, products, locked=locked)
+    plan = _plan(supplier_id, sheet.rows, products, _same_pictures(session, sheet, products, public_url), variants)
     require_room_for_products(session, supplier_id, len(plan.created), max_products)
     plan.problems = sorted(sheet.problems + plan.problems, key=lambda problem: problem.row)
     return plan
@@ -129,6 +134,7 @@ def import_sheet(
     )
     if plan.problems and not partial:
         return plan
+    plan.variants.write_groups(session, supplier_id)
     taken = Conflict("Another request created one of these SKUs meanwhile. Send the sheet again.")
     write_products(session, search, principal, plan.created + plan.changed, sku_taken=taken, from_sheet=True)
     return plan
@@ -161,7 +167,7 @@ def _products_by_sku(
 def _products_with(session: Session, supplier_id: int, skus: list[str], *, locked: bool) -> Iterator[Row[Any]]:
     columns = [getattr(Product, name) for name in dict.fromkeys((*_COMPARED, *TEXT_COLUMNS))]
     statement = (
-        select(Product.id, Product.supplier_id, Product.reserved, Product.version, *columns)
+        select(Product.id, Product.supplier_id, Product.reserved, Product.version, *_OF_VARIANT, *columns)
         .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.sku.in_(skus))
         .order_by(Product.id)
     )
@@ -185,12 +191,17 @@ def _same_pictures(session: Session, sheet: Sheet, products: dict[str, Row[Any]]
 
 
 def _plan(
-    supplier_id: int, rows: Iterable[SheetRow], products_by_sku: dict[str, Row[Any]], same_pictures: set[int]
+    supplier_id: int,
+    rows: Iterable[SheetRow],
+    products_by_sku: dict[str, Row[Any]],
+    same_pictures: set[int],
+    variants: VariantPlan,
 ) -> SheetPlan:
-    plan = SheetPlan(supplier_id, [])
+    plan = SheetPlan(supplier_id, [], variants)
     row_of_sku: dict[str, int] = {}
     for row in rows:
-        columns = {COLUMN_OF_FIELD.get(name, name): value for name, value in row.values.items() if name != "pictures"}
+        others = ("pictures", *VARIANT_COLUMNS)
+        columns = {COLUMN_OF_FIELD.get(name, name): value for name, value in row.values.items() if name not in others}
         has_pictures = "pictures" in row.values and row.number not in same_pictures
         sku = columns.get("sku")
         if sku in row_of_sku:
@@ -199,46 +210,63 @@ def _plan(
             continue
         if sku:
             row_of_sku[sku] = row.number
-        if product := products_by_sku.get(sku or ""):
-            _plan_change(plan, row, product, columns, has_pictures=has_pictures)
+        product = products_by_sku.get(sku or "")
+        try:
+            variant = variants.of_row(row)
+        except WrongVariant as wrong:
+            plan.problems.append(RowProblem(row=row.number, field=wrong.column, message=str(wrong)))
+            continue
+        if product:
+            write = _plan_change(plan, row, product, columns, variant.columns, has_pictures=has_pictures)
         else:
-            _plan_create(plan, row, columns)
+            write = _plan_create(plan, row, columns | variant.columns)
+        if write and variant.group and variant.columns:
+            variants.joins(write, variant.group)
     return plan
 
 
-def _plan_create(plan: SheetPlan, row: SheetRow, columns: dict[str, Any]) -> None:
+def _plan_create(plan: SheetPlan, row: SheetRow, columns: dict[str, Any]) -> ProductWrite | None:
     missing = [name for name in _REQUIRED if name not in columns]
     if missing:
         plan.problems += [
             RowProblem(row=row.number, field=name, message="is required for a new product") for name in missing
         ]
-    else:
-        product = Product(supplier_id=plan.supplier_id)
-        plan.created.append(ProductWrite("create", product, columns))
-        plan.accepted.append(row)
-        if row.values.get("pictures"):
-            plan.pictures.append((row, product))
+        return None
+    product = Product(supplier_id=plan.supplier_id)
+    plan.created.append(ProductWrite("create", product, columns))
+    plan.accepted.append(row)
+    if row.values.get("pictures"):
+        plan.pictures.append((row, product))
+    return plan.created[-1]
 
 
 def _plan_change(
-    plan: SheetPlan, row: SheetRow, product: Row[Any], columns: dict[str, Any], *, has_pictures: bool
-) -> None:
+    plan: SheetPlan,
+    row: SheetRow,
+    product: Row[Any],
+    columns: dict[str, Any],
+    of_variant: dict[str, Any],
+    *,
+    has_pictures: bool,
+) -> ProductWrite | None:
     # An empty text and NULL are the same cell of a sheet.
     changed = {
         name: value
         for name, value in columns.items()
         if name in _COMPARED and (value or None) != (getattr(product, name) or None)
-    }
+    } | of_variant
     if changed.get("on_hand", product.on_hand) < product.reserved:
         message = f"must be at least {product.reserved}, the reserved units"
         plan.problems.append(RowProblem(row=row.number, field="stock_quantity", message=message))
-        return
+        return None
     plan.accepted.append(row)
     if has_pictures:
         plan.pictures.append((row, product))
     if changed:
         plan.changed.append(ProductWrite("change", product, changed))
-    elif has_pictures:
+        return plan.changed[-1]
+    if has_pictures:
         plan.num_repictured += 1
     else:
         plan.num_unchanged += 1
+    return None

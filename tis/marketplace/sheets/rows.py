@@ -18,6 +18,7 @@ from tis.marketplace.sheets.columns import (
     Header,
     guessed_fields,
     read_header,
+    variant_values_text,
     without_blank_end,
 )
 from tis.marketplace.sheets.files import read_records
@@ -186,5 +187,6 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        value = " ".join(value)
+        are_pairs = bool(value) and not isinstance(value[0], str)
+        value = variant_values_text(value) if are_pairs else " ".join(value)
     return "" if value is None else guard(str(value))

@@ -42,6 +42,7 @@ from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, Order
 from tis.marketplace.tables.payments import Payment, PaymentCallback, PaymentRefund, ShopPaymentMethods
 from tis.marketplace.tables.sales import IdempotentRequest, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
+from tis.marketplace.tables.variants import ProductGroup
 from tis.marketplace.tables.verifications import SupplierVerification
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "Product",
     "ProductAttribute",
     "ProductFacts",
+    "ProductGroup",
     "ProductPicture",
     "ProductVector",
     "RefreshToken",

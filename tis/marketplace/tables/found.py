@@ -4,7 +4,7 @@ from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tis.marketplace.columns import BigId
-from tis.marketplace.tables.base import Table, key_of
+from tis.marketplace.tables.base import Table, key_of, where_rows
 
 
 class ProductFacts(Table):
@@ -33,6 +33,7 @@ class ProductFacts(Table):
     words_digest: Mapped[int] = mapped_column(BigId)  # tells whether the words must be indexed again
     # Its rows of `product_attributes` as one text, which facets count: of ten thousand products these would be many.
     attributes: Mapped[str | None] = mapped_column(Text)
+    group_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (
         Index("ix_product_search_category_price", "category_key", "price", "product_id", "sellable"),
@@ -43,6 +44,11 @@ class ProductFacts(Table):
         Index("ix_product_search_supplier", "supplier_id", "category_key", "price"),
         Index("ix_product_search_brand", "brand_key", "product_id", "sellable"),
         Index("ix_product_search_city", "city_key", "product_id", "sellable"),
+        Index(
+            "ix_product_search_group",
+            *("group_id", "category_key", "product_id", "sellable"),
+            **where_rows("group_id IS NOT NULL"),
+        ),
     )
 
 

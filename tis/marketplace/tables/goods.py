@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, false
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, foreign, mapped_column, relationship
 
 from tis.marketplace.columns import BigId, Json, now
 from tis.marketplace.tables.accounts import Supplier
 from tis.marketplace.tables.base import MAX_RUPIAH, UNRATED, Table, key_of, where_rows
+from tis.marketplace.tables.variants import ProductGroup
 
 
 class Category(Table):
@@ -86,8 +87,14 @@ class Product(Table):
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
     deleted_at: Mapped[datetime | None]
+    # Of a variant: its group, and a digest of its values. A deleted product is in no group.
+    group_id: Mapped[int | None] = mapped_column(BigId)
+    variant_key: Mapped[str | None] = mapped_column(String(32))
 
     supplier: Mapped[Supplier] = relationship(lazy="raise")
+    group: Mapped[ProductGroup | None] = relationship(
+        lazy="selectin", viewonly=True, primaryjoin=lambda: foreign(Product.group_id) == ProductGroup.id
+    )
 
     __table_args__ = (
         CheckConstraint(f"price BETWEEN 1 AND {MAX_RUPIAH}", name="price"),
@@ -104,6 +111,7 @@ class Product(Table):
         Index("ix_products_on_hand", "on_hand", **where_rows("deleted_at IS NULL")),
         Index("ix_products_deleted", "supplier_id", "id", **where_rows("deleted_at IS NOT NULL")),
         Index("ix_products_flagged", "id", **where_rows("flagged_reason IS NOT NULL")),
+        Index("uq_products_group_id_variant_key", "group_id", "variant_key", unique=True),
     )
 
 

@@ -7,12 +7,15 @@ import { messageOf } from "../own_shop/messages_of.js";
 import { setOffered } from "./bulk_changes.js";
 import { BulkDialog } from "./bulk_dialog.js";
 import { chooseAllFound, chosen, goods, MAX_CHOSEN } from "./goods_list.js";
+import { MAX_VARIANTS } from "./variants.js";
+import { VariantsDialog } from "./variants_dialog.js";
 
 export function BulkBar() {
   const [isOpen, setOpen] = useState(false);
+  const [isGrouping, setGrouping] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const number = chosen.value.size;
-  if (!number && !isOpen) return null;
+  if (!number && !isOpen && !isGrouping) return null;
   const attempt = async (work) => {
     setBusy(true);
     await work().catch((error) => toast(messageOf(error), "circle-alert"));
@@ -28,7 +31,9 @@ export function BulkBar() {
     <${Button} kind="primary" icon="percent" disabled=${isBusy} onClick=${() => setOpen(true)}>${t("goods.bulk")}<//>
     <${Button} icon="eye" disabled=${isBusy} onClick=${() => offer(true)}>${t("goods.bulk.offer")}<//>
     <${Button} icon="eye-off" disabled=${isBusy} onClick=${() => offer(false)}>${t("goods.bulk.hide")}<//>
+    <${Button} icon="layers" disabled=${isBusy || number > MAX_VARIANTS} onClick=${() => setGrouping(true)}>${t("goods.variants")}<//>
     <${Button} kind="quiet" icon="x" label=${t("goods.choose.none")} onClick=${() => { chosen.value = new Map(); }} />
     ${isOpen && html`<${BulkDialog} onClose=${() => setOpen(false)} />`}
+    ${isGrouping && html`<${VariantsDialog} onClose=${() => setGrouping(false)} />`}
   </div>`;
 }

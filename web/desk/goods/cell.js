@@ -18,7 +18,7 @@ export function TypedCell({ product, column, focusable, onLeave }) {
   const label = `${t(`goods.field.${column.id}`)}: ${shownValue(column.id, value)}`;
   return html`<div role="gridcell" class=${classes} data-label=${t(`goods.field.${column.id}`)} aria-invalid=${isWrong ? "true" : undefined} aria-busy=${state?.state === "saving" ? "true" : undefined}
       ...${edit ? { "data-at": focusable["data-at"] } : { ...focusable, "aria-label": label }}>
-    ${edit ? html`<${Editor} product=${product} column=${column} edit=${edit} onLeave=${onLeave} />` : html`<span class="goods-value">${shownValue(column.id, value)}</span>${column.id === "stock_quantity" && html`<${Reserved} product=${product} />`}`}
+    ${edit ? html`<${Editor} product=${product} column=${column} edit=${edit} onLeave=${onLeave} />` : html`<span class="goods-value">${shownValue(column.id, value)}</span>${column.id === "stock_quantity" && html`<${Reserved} product=${product} />`}${column.id === "name" && product.group_id && html`<small class="faint">${t("goods.variant")}</small>`}`}
     ${isWrong && html`<${Refusal} product=${product} column=${column} state=${state} />`}
   </div>`;
 }

@@ -6,7 +6,7 @@ import { watchImports } from "./imports.js";
 
 const SHOWN_ROWS = 100;
 const WAIT_MILLISECONDS = 400;
-export const FIELDS = ["name", "sku", "price", "stock_quantity", "category", "condition", "brand", "tags", "description", "is_available", "pictures"];
+export const FIELDS = ["name", "sku", "price", "stock_quantity", "category", "condition", "brand", "tags", "description", "is_available", "pictures", "variant_group", "variant_values"];
 
 /** "none", "reading", "checked", "importing", "done" or "background". */
 export const stage = signal("none");

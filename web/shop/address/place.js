@@ -29,12 +29,12 @@ export const place = signal(placeOf(location.hash));
 addEventListener("hashchange", () => { place.value = placeOf(location.hash); });
 addEventListener("popstate", () => { place.value = placeOf(location.hash); });
 
-/** `replace` leaves no step for the back button. */
-export function goTo(hash, { replace = false } = {}) {
+/** `replace` leaves no step for the back button, `stay` the page where it is. */
+export function goTo(hash, { replace = false, stay = false } = {}) {
   if (hash === location.hash) return;
   history[replace ? "replaceState" : "pushState"](null, "", hash);
   place.value = placeOf(hash);
-  scrollTo(0, 0);
+  if (!stay) scrollTo(0, 0);
 }
 
 export const compareHash = (ids) => `#/compare/${ids.join(",")}`;

@@ -21,6 +21,7 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
   return html`<article class=${compact ? "product-card compact" : "product-card"}>
     <a class="product-link" href=${productHash(product.id)}><${Picture} product=${product} compact=${compact} /><h3 class="product-name">${product.name}</h3></a>
     <p class="product-price numbers">${formatRupiah(product.price)}</p>
+    <${Variants} variants=${product.variants} />
     <div class="row-wrap product-facts">
       <${Stars} rating=${product.rating} number=${product.rating_count} />
       ${product.condition === "used" && html`<${Badge} kind="warn">${t("shop.value.condition.used")}<//>`}
@@ -31,6 +32,15 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
     <p class="product-place soft one-line"><${Icon} name="map-pin" /> ${product.city ?? t("shop.nowhere")}${product.distance_km !== null && product.distance_km !== undefined && html` · ${kilometres(product.distance_km)}`}</p>
     ${!compact && html`<label class="product-compare"><input type="checkbox" checked=${isChosen} onChange=${() => toggleCompared(product.id)} aria-label=${t("shop.compare.choose", { name: product.name })} />${t("shop.compare.short")}</label>`}
   </article>`;
+}
+
+/** "3 sizes, 2 colours, from Rp 399.000". */
+function Variants({ variants }) {
+  if (!variants || variants.count < 2) return null;
+  const axes = Object.entries(variants.options).filter(([, values]) => values.length > 1);
+  const said = axes.map(([name, values]) => `${formatNumber(values.length)} ${wordOr(`shop.axis.${name.toLowerCase()}`, name.replaceAll("_", " "))}`);
+  if (variants.price_from < variants.price_to) said.push(t("shop.variants.from", { price: formatRupiah(variants.price_from) }));
+  return said.length ? html`<p class="product-variants soft">${said.join(", ")}</p>` : null;
 }
 
 /** The first picture of the product, or a tile with the first letters of its name: of one colour for each category. */

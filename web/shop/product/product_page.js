@@ -1,12 +1,13 @@
 /** One product: what it is and costs, whose it is, how one gets it, and what others say of it. */
 
 import { Badge, Button, Icon, Note } from "../../design/components.js";
-import { html, useEffect, useState } from "../../app/view.js";
+import { html, useEffect, useRef, useState } from "../../app/view.js";
 import { formatRupiah, t } from "../../app/words.js";
 import { marketJson } from "../../market/market_calls.js";
 import { attributeName, attributeText, compared, kilometres, Stars, Stock, toggleCompared } from "../goods/product_card.js";
 import { near, nearParameters } from "../address/near.js";
 import { listHash, parametersOf } from "../address/place.js";
+import { Choices, variantOf } from "./choices.js";
 import { Gallery } from "./gallery.js";
 import { HoldBox } from "./hold_box.js";
 import { OpeningHours } from "./opening_hours.js";
@@ -23,25 +24,34 @@ export function ProductPage({ id }) {
     const [shop, prices] = await Promise.all([marketJson(`api/suppliers/${product.supplier_id}`), marketJson(`api/products/${id}/price-history`)]);
     return { product, shop, prices };
   };
-  const refresh = () => read().then(setSeen, (fault) => setError(fault.status === 404 ? t("shop.product.gone") : fault.message));
-  useEffect(() => { refresh(); }, [at]);
+  const newest = useRef(0);
+  const refresh = () => {
+    const number = (newest.current += 1); // who goes through the choices by keyboard asks faster than the server answers
+    const last = (work) => (value) => { if (number === newest.current) work(value); };
+    return read().then(last((all) => { setError(""); setSeen(all); }), last((fault) => setError(fault.status === 404 ? t("shop.product.gone") : fault.message)));
+  };
+  useEffect(() => { refresh(); }, [at, id]);
   const name = seen?.product.name;
   useEffect(() => { if (name) { document.title = name; return () => { document.title = t("page.shop"); }; } return undefined; }, [name]);
   if (error) return html`<${Note} kind="bad" role="alert">${error} <a href="#/">${t("shop.back")}</a><//>`;
-  if (!seen) return html`<p class="soft" role="status">${t("shop.searching")}</p>`;
-  const { product, shop, prices } = seen;
+  const variant = variantOf(seen?.product.group, id);
+  if (!seen || (seen.product.id !== id && !variant)) return html`<p class="soft" role="status">${t("shop.searching")}</p>`;
+  const { shop, prices } = seen;
+  const isLoading = seen.product.id !== id;
+  const product = isLoading ? { ...seen.product, ...variant, pictures: variant.picture ? [variant.picture] : [] } : seen.product;
   const isChosen = compared.value.includes(id);
-  return html`<article class="product">
+  return html`<article class="product" aria-busy=${isLoading}>
     <p><a class="row back" href="#/" onClick=${(event) => { if (history.length > 1) { event.preventDefault(); history.back(); } }}><${Icon} name="chevron-left" />${t("shop.back")}</a></p>
     <div class="product-head">
-      <${Gallery} product=${product} />
+      <${Gallery} key=${id} product=${product} />
       <div class="stack">
         <h2>${product.name}</h2>
-        <p class="product-price large numbers">${formatRupiah(product.price)}</p>
+        <p class="product-price large numbers" aria-live="polite">${formatRupiah(product.price)}</p>
         <div class="row-wrap"><${Stars} rating=${product.rating} number=${product.rating_count} /><${Badge} kind=${product.condition === "used" ? "warn" : ""}>${t(`shop.value.condition.${product.condition}`)}<//><${Stock} product=${product} />
           <span class="soft numbers">${t("shop.in.stock", { number: product.available_quantity })}</span></div>
         ${product.fulfilment && html`<p class="delivery"><${Icon} name=${product.fulfilment.suggestion === "pickup" ? "store" : "truck"} /> ${product.fulfilment.reason}</p>`}
-        <${HoldBox} product=${product} onChange=${refresh} />
+        <${Choices} group=${product.group} id=${id} />
+        <${HoldBox} key=${id} product=${product} onChange=${refresh} />
         <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
       </div>
     </div>
@@ -53,7 +63,7 @@ export function ProductPage({ id }) {
       <${OpeningHours} shop=${shop} />
     </section>
     <section class="card"><header><h3>${t("shop.product.prices")}</h3></header><${PriceChart} prices=${prices} /></section>
-    <${Reviews} productId=${id} />
+    <${Reviews} productId=${id} groupId=${product.group_id} />
   </article>`;
 }
 

@@ -8,18 +8,19 @@ import { marketCall, marketJson, tokens } from "../../market/market_calls.js";
 
 const PAGE = 10;
 
-export function Reviews({ productId }) {
+/** Of a variant, those of all variants of its group. */
+export function Reviews({ productId, groupId }) {
   const [seen, setSeen] = useState(null);
   const [error, setError] = useState("");
   const read = async (before) => {
     try {
-      const more = await marketJson(`api/products/${productId}/reviews?${new URLSearchParams({ ...(before && { before: before.id }), limit: PAGE })}`);
+      const more = await marketJson(`api/products/${productId}/reviews?${new URLSearchParams({ ...(groupId && { variants: "all" }), ...(before && { before: before.id }), limit: PAGE })}`);
       setSeen((shown) => ({ items: [...(before ? shown.items : []), ...more], hasMore: more.length === PAGE }));
     } catch (fault) {
       setError(fault.message);
     }
   };
-  useEffect(() => { read(null); }, [productId]);
+  useEffect(() => { read(null); }, [groupId ?? productId]);
   return html`<section class="card"><header><h3>${t("shop.product.reviews")}</h3></header>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${account.value && tokens.value && seen && html`<${OwnReview} productId=${productId} onDone=${() => read(null)} />`}
