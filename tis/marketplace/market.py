@@ -38,6 +38,7 @@ from tis.marketplace.pictures.alt_texts import AltTextModel, AltTextProposals
 from tis.marketplace.pictures.background_job import BackgroundJob
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.policy import TokenScope
+from tis.marketplace.promotions.service import PromotionSweep
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.meaning.meaning_search import MeaningLimits, MeaningSearch
@@ -119,12 +120,14 @@ class Market:
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._place_coder = PlaceCoder(self.reading, self.writing)
+        self._index_renewal = IndexRenewal(self.reading, self.writing, self.search)
+        self._promotions = PromotionSweep(self.reading, self.writing, self.search)
         self._sweeper = Sweeper(
             self.reading,
             self.writing,
             self.search,
             self._do_hourly,
-            IndexRenewal(self.reading, self.writing, self.search).renew_some,
+            self._do_often,
             interval_seconds=rules.sweep_seconds,
         )
         self.meaning: MeaningSearch | None = None
@@ -234,6 +237,10 @@ class Market:
         self.delete_expired()
         if num_coded := self._place_coder.code_some():
             _log.info("%d suppliers and users got the code of their place", num_coded)
+
+    def _do_often(self) -> None:
+        self._promotions.move_due()
+        self._index_renewal.renew_some()
 
     def close(self) -> None:
         self.passwords.close()

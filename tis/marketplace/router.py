@@ -13,6 +13,7 @@ from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
 from tis.marketplace.products import shop_routes
 from tis.marketplace.products import similar_routes as similar
+from tis.marketplace.promotions import routes as promotions
 from tis.marketplace.reviews import answer_routes as answers
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.sheets import export_routes as product_export
@@ -32,6 +33,7 @@ for room in (
     product_export,
     products,
     shop_routes,
+    promotions,
     pictures,
     reviews,
     answers,

@@ -20,6 +20,8 @@ from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.promoted_prices import units_left
+from tis.marketplace.kit.promotion_clock import apply_due, promotion_for_hold
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.reviews.service import count_verified, lock_buyer, verify_review
@@ -34,7 +36,7 @@ from tis.marketplace.stock.counters import (
     sell_units,
 )
 from tis.marketplace.stock.schemas import MovementKind, ReservationStatus, ReservationView
-from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier
+from tis.marketplace.tables import Product, Promotion, Reservation, StockMovement, Supplier
 
 _DEFAULT_RULES = ServiceRules()
 _SHOWN = (
@@ -83,6 +85,7 @@ def reserve(
     if left < quantity:
         # Reservations that are due may hold the missing units. This waits for a sweep that is running.
         expire_due(session, search, of_product)
+    promotion, changed = _promotion_for(session, search, product_id, quantity)
     available = reserve_units(session, search, product_id, quantity)
     if available is None and left >= quantity:
         # Another transaction took the units. PostgreSQL has locked the product by now, so skip locked reservations:
@@ -95,6 +98,7 @@ def reserve(
     reservation = Reservation(
         id=str(uuid4()),
         product_id=product_id,
+        promotion_id=promotion.id if promotion else None,
         actor=principal.account,
         quantity=quantity,
         status="held",
@@ -103,8 +107,26 @@ def reserve(
     )
     session.add(reservation)
     session.flush()
+    if promotion and promotion.max_units:
+        changed += apply_due(session, [product_id])  # it was the last one
+    search.refresh(session, changed)
     tell(session, "hold.made", [reservation])
     return reservation_view(reservation, available)
+
+
+def _promotion_for(
+    session: Session, search: ProductSearch, product_id: int, quantity: int
+) -> tuple[Promotion | None, list[int]]:
+    """The promotion that is in force, and the product if its price has changed: the search must know."""
+    promotion, changed = promotion_for_hold(session, product_id)
+    left = units_left(session, promotion) if promotion else None
+    if promotion and left is not None and left < quantity:
+        # The product is locked by now: see `reserve`.
+        expire_due(session, search, Reservation.promotion_id == promotion.id, skip_locked=True)
+        left = units_left(session, promotion) or 0
+        if left < quantity:
+            raise Conflict(f"Only {left} units are left at the price of the promotion.", code="promotion_units")
+    return promotion, changed
 
 
 def commit(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ReservationView:

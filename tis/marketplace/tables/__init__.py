@@ -36,6 +36,7 @@ from tis.marketplace.tables.goods import (
     TaxonomyVersion,
 )
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
+from tis.marketplace.tables.prices import ProductAlert, ProductChange, Promotion, SavedSearch, SearchFind
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 
@@ -61,13 +62,18 @@ __all__ = [
     "PictureFetch",
     "PriceChange",
     "Product",
+    "ProductAlert",
     "ProductAttribute",
+    "ProductChange",
     "ProductFacts",
     "ProductPicture",
     "ProductVector",
+    "Promotion",
     "RefreshToken",
     "Reservation",
     "Review",
+    "SavedSearch",
+    "SearchFind",
     "SheetBatch",
     "SheetImport",
     "ShippedWord",
