@@ -18,6 +18,7 @@ from tis.errors import Unauthenticated
 from tis.http.call_counts import CallCounts
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
+from tis.marketplace.alerts.watch import Watch, WatchLimits
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, AssistantModel, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
@@ -84,6 +85,8 @@ class MarketRules(ServiceRules):
     rates: Mapping[str, int] = field(default_factory=dict)  # `RateSettings` by their names
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
+    alert_check_seconds: float = 10.0
+    watch: WatchLimits = WatchLimits()
     mailer: Mailer | None = None
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
@@ -147,6 +150,8 @@ class Market:
         storage = PictureStorage(self.writing, store, timedelta(seconds=rules.picture_grace_seconds))
         self.pictures = PictureDesk(storage, picture_input)
         self._picture_jobs = self._jobs_of_pictures(storage, alt_model)
+        watch = Watch(self.reading, self.writing, self.search, rules.watch)
+        self._watch_job = BackgroundJob("price-watch", watch.step, rules.alert_check_seconds)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -221,6 +226,7 @@ class Market:
         self._importer.start()
         for job in self._picture_jobs.values():
             job.start()
+        self._watch_job.start()
         if self._vectors:
             self._vectors.start()
 
@@ -250,6 +256,7 @@ class Market:
         self._importer.stop()
         for job in self._picture_jobs.values():
             job.stop()
+        self._watch_job.stop()
         self.pictures.close()
         self._sweeper.stop()
         self.database.close()

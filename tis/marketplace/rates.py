@@ -10,7 +10,17 @@ from tis.marketplace.context import MarketServices, bearer_token
 from tis.network.addresses import is_loopback
 
 RateKind = Literal[
-    "logins", "registrations", "reservations", "reviews", "imports", "searches", "facets", "mails", "chats", "pictures"
+    "logins",
+    "registrations",
+    "reservations",
+    "reviews",
+    "imports",
+    "searches",
+    "facets",
+    "mails",
+    "chats",
+    "pictures",
+    "alerts",
 ]
 
 

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from tis.marketplace.admin import data_request_routes, overview_routes, preview_routes
 from tis.marketplace.admin import routes as admin
+from tis.marketplace.alerts import routes as alerts
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
@@ -34,6 +35,7 @@ for room in (
     products,
     shop_routes,
     promotions,
+    alerts,
     pictures,
     reviews,
     answers,

@@ -43,6 +43,7 @@ class RateSettings(BaseModel):
     reservations_per_minute: _NumRequests = Field(30, description="new reservations")
     reviews_per_hour: _NumRequests = Field(30, description="new reviews")
     pictures_per_hour: _NumRequests = Field(600, description="uploads of pictures, one by one")
+    alerts_per_hour: _NumRequests = Field(120, description="new alerts on products and saved searches")
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
     chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")
@@ -87,6 +88,17 @@ class MarketplaceSettings(BaseModel):
     )
     max_reserved_units_per_product: int = Field(
         100, ge=1, le=1_000_000, description="units of one product that one account holds at a time"
+    )
+    max_alerts_per_user: int = Field(100, ge=1, le=10_000, description="alerts of a user on products")
+    max_saved_searches_per_user: int = Field(20, ge=1, le=1000, description="searches that a user saves")
+    alert_check_seconds: float = Field(
+        10, gt=0, le=3600, description="how often changed products are looked at for alerts and saved searches"
+    )
+    search_news_minutes: float = Field(
+        60,
+        ge=0,
+        le=10_080,
+        description="between two notices of a saved search; what it finds meanwhile is told together",
     )
     pictures_url: str | None = Field(
         None,

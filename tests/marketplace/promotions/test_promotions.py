@@ -187,27 +187,27 @@ def test_one_promotion_takes_the_place_of_another_in_the_same_moment(promoter: P
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "code"),
+    ("said", "status", "why"),
     [
-        ({"price": 100_000}, 409, "promotion_not_lower"),
-        ({"price": 0}, 422, None),
-        ({"ends_at": "2020-01-01T00:00:00Z"}, 422, None),
-        ({"ends_at": "2026-12-12T00:00:00"}, 422, None),  # without a time zone
-        ({"ends_at": "2099-12-12T00:00:00Z"}, 422, None),
-        ({"max_units": 0}, 422, None),
-        ({"discount": 20}, 422, None),
+        ({"price": 100_000}, 409, "A promotion is below the normal price, 100000."),
+        ({"price": 0}, 422, "price"),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, 422, "not in the future"),
+        ({"ends_at": "2026-12-12T00:00:00"}, 422, "ends_at"),  # without a time zone
+        ({"ends_at": "2099-12-12T00:00:00Z"}, 422, "within 366 days"),
+        ({"max_units": 0}, 422, "max_units"),
+        ({"discount": 20}, 422, "discount"),
     ],
 )
-def test_what_is_no_promotion_is_refused(promoter: Promoter, said: dict[str, Any], status: int, code: str) -> None:
+def test_what_is_no_promotion_is_refused(promoter: Promoter, said: dict[str, Any], status: int, why: str) -> None:
     refused = promoter.promote(**said)
-    assert (refused.status_code, refused.json().get("code")) == (status, code), refused.text
+    assert refused.status_code == status and why in refused.text
     assert promoter.shown()["promotion"] is None
 
 
 def test_promotions_of_a_product_do_not_overlap(promoter: Promoter) -> None:
     promoter.promoted(80_000, 2 * HOUR)
     refused = promoter.promote(70_000, HOUR)
-    assert (refused.status_code, refused.json()["code"]) == (409, "promotion_overlaps")
+    assert refused.status_code == 409 and "at that time" in refused.json()["detail"]
     begin = promoter.client.get(f"/api/suppliers/{promoter.shop}/promotions").json()[0]["begins_at"]
     assert promoter.promote(70_000, HOUR, ends_at=begin).status_code == 200  # up to the begin of the next
 
@@ -236,14 +236,12 @@ def test_a_shop_changes_the_normal_price_while_a_promotion_is_in_force(
     assert (changed["price"], changed["promotion"]["normal_price"]) == (80_000, 110_000)
     assert promoter.history() == [80_000, 100_000]
     refused = anybody.put(promoter.path, json={"price": 80_000})
-    assert (refused.status_code, refused.json()["code"]) == (409, "promotion_not_lower")
+    assert refused.status_code == 409 and "must be more than 80000" in refused.json()["detail"]
     promoter.client.post(f"/api/promotions/{promotion}/end")
     assert promoter.shown()["price"] == 110_000 and promoter.history() == [110_000, 80_000, 100_000]
 
 
-def test_a_price_that_falls_below_a_promotion_to_come_makes_it_void(
-    promoter: Promoter, anybody: httpx2.Client
-) -> None:
+def test_a_price_that_falls_below_a_promotion_to_come_makes_it_void(promoter: Promoter, anybody: httpx2.Client) -> None:
     promotion = promoter.promoted(80_000, HOUR)
     assert anybody.put(promoter.path, json={"price": 70_000}).json()["price"] == 70_000
     promoter.move(promotion, begins_at=-HOUR)
@@ -322,7 +320,7 @@ def test_units_of_a_promotion_are_counted_and_come_back(promoter: Promoter, anyb
     refused = reserve(anybody, promoter.product, 2)
     assert (refused.status_code, refused.json()) == (
         409,
-        {"detail": "Only 1 units are left at the price of the promotion.", "code": "promotion_units"},
+        {"detail": "Only 1 units are left at the price of the promotion."},
     )
     assert reserve(anybody, promoter.product, 1).json()["unit_price"] == 80_000
     assert promoter.row(promotion)["state"] == "sold_out"

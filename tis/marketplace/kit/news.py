@@ -31,6 +31,9 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "order.cancelled": NewsKind("orders"),
     "order.expired": NewsKind("orders"),
     "order.returned": NewsKind("orders"),
+    "price.fell": NewsKind("prices", ("buyer",)),
+    "search.match": NewsKind("prices", ("buyer",)),
+    "stock.back": NewsKind("stock", ("buyer",)),
 }
 
 
