@@ -22,10 +22,13 @@ from tis.marketplace.tables import (
     ConversationMessage,
     DataRequest,
     Product,
+    ProductAlert,
     ProductPicture,
+    Promotion,
     RefreshToken,
     Reservation,
     Review,
+    SavedSearch,
     SheetImport,
     ShopToken,
     Supplier,
@@ -140,6 +143,13 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         ]
     )
     session.flush()
+    promotion = Promotion(
+        product_id=other_id, supplier_id=supplier_id, price=900, begins_at=later, ends_at=later + timedelta(days=1)
+    )
+    alert = ProductAlert(user_id=user_id, product_id=other_id, kind="fall", last_price=1000)
+    saved = SavedSearch(user_id=user_id, name="Kipas", parameters=[["q", "kipas"]], query={"text": "kipas"})
+    session.add_all([promotion, alert, saved])
+    session.flush()
     said = {"conversation_id": conversation.id, "turn_id": "turn_1", "content": "Kipas murah", "role": "user"}
     session.add(ConversationMessage(**said))
     return {
@@ -147,6 +157,10 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "product_id": str(product_id),
         "other_product_id": str(other_id),
         "review_id": str(review.id),
+        "promotion_id": str(promotion.id),
+        "alert_id": str(alert.id),
+        "search_id": str(saved.id),
+        "tomorrow": (now() + timedelta(days=1)).isoformat(),
         "token_id": str(till.id),
         "export_id": str(copy.id),
         "erasure_id": str(erasure.id),

@@ -42,8 +42,8 @@ class AlertForm(StrictBody):
     model_config = schema_example({"kind": "below", "max_price": 14500000})
 
     kind: AlertKind = Field(
-        description="`below`: it costs `max_price` or less; `fall`: it costs less than before, each time; `stock`: it is "
-        "back, once"
+        description="`below`: it costs `max_price` or less; `fall`: it costs less than before, each time; `stock`: it "
+        "is back, once"
     )
     max_price: Price | None = Field(None, description="of `below`")
 

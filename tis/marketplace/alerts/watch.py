@@ -155,7 +155,7 @@ class Watch:
         )
         _forget_oldest(session, number)
         named = ",".join(map(str, told[:_MAX_NAMED]))
-        data = {"saved_search_id": number, "product_ids": named, "count": len(told)}
+        data: dict[str, str | int] = {"saved_search_id": number, "product_ids": named, "count": len(told)}
         notify(session, [News("search.match", data, buyer=user_account(saved.user_id))])
 
 

@@ -27,7 +27,7 @@ class ShownPromotion(BaseModel):
     normal_price: int
     lowest_price_30d: int = Field(description="the lowest price of the 30 days before the promotion began")
     discount_percent: int | None = Field(
-        description="below `lowest_price_30d`, rounded down; null: it was as cheap within these days, so it is no discount"
+        description="below `lowest_price_30d`, rounded down; null: it was as cheap before, so it is no discount"
     )
     begins_at: datetime
     ends_at: datetime

@@ -19,8 +19,10 @@ _BY_ACTIVE_SUPPLIER = exists().where(
 _IS_ON_SALE = and_(Product.is_available.is_(True), Product.deleted_at.is_(None), _BY_ACTIVE_SUPPLIER)
 
 
-def reserve_units(session: Session, search: ProductSearch, product_id: int, quantity: int) -> int | None:
-    """Returns how many are left; None if there are too few.
+def reserve_units(
+    session: Session, search: ProductSearch, product_id: int, quantity: int, *, refreshes: bool = True
+) -> int | None:
+    """Returns how many are left; None if there are too few. Without `refreshes`, a caller whom none is left refreshes.
 
     One UPDATE checks and takes, so that no other transaction can take the units in between.
     """
@@ -33,7 +35,7 @@ def reserve_units(session: Session, search: ProductSearch, product_id: int, quan
     if not num_changed:
         return None
     available = available_of(session, product_id)
-    if available == 0:
+    if available == 0 and refreshes:
         search.refresh(session, [product_id])
     return available
 

@@ -86,12 +86,12 @@ def reserve(
         # Reservations that are due may hold the missing units. This waits for a sweep that is running.
         expire_due(session, search, of_product)
     promotion, changed = _promotion_for(session, search, product_id, quantity)
-    available = reserve_units(session, search, product_id, quantity)
+    available = reserve_units(session, search, product_id, quantity, refreshes=False)
     if available is None and left >= quantity:
         # Another transaction took the units. PostgreSQL has locked the product by now, so skip locked reservations:
         # waiting for them could deadlock.
         expire_due(session, search, of_product, skip_locked=True)
-        available = reserve_units(session, search, product_id, quantity)
+        available = reserve_units(session, search, product_id, quantity, refreshes=False)
     if available is None:
         raise Conflict(f"Only {require_on_sale(session, product_id)} left", code="insufficient_stock")
     moment = now()
@@ -109,7 +109,8 @@ def reserve(
     session.flush()
     if promotion and promotion.max_units:
         changed += apply_due(session, [product_id])  # it was the last one
-    search.refresh(session, changed)
+    if available == 0 or changed:
+        search.refresh(session, [product_id])
     tell(session, "hold.made", [reservation])
     return reservation_view(reservation, available)
 
