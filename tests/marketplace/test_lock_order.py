@@ -56,7 +56,6 @@ ORDER += [
     "supplier_words",
     "supplier_hours",
     "supplier_search",
-    "product_changes",
     "product_alerts",
     "saved_searches",
     "search_finds",

@@ -117,12 +117,9 @@ def _due(session: Session, limit: int) -> set[int]:
     begin = of_all.where(Promotion.state == "scheduled", Promotion.begins_at <= moment)
     end = of_all.where(Promotion.state.in_(("running", "sold_out")), Promotion.ends_at <= moment)
     # The first condition is that of the index, which SQLite does not conclude from the second.
-    is_sold_out = (
-        Promotion.state.in_(("running", "sold_out")),
-        Promotion.state == "sold_out",
-        Promotion.ends_at > moment,
-    )
-    go_on = of_all.where(*is_sold_out, Promotion.max_units > units_taken(Promotion.id).scalar_subquery())
+    is_open = Promotion.state.in_(("running", "sold_out")), Promotion.ends_at > moment
+    has_units = Promotion.max_units > units_taken(Promotion.id).scalar_subquery()
+    go_on = of_all.where(*is_open, Promotion.state == "sold_out", has_units)
     return {number for statement in (begin, end, go_on) for number in session.scalars(statement)}
 
 
