@@ -29,7 +29,8 @@ def add_alert(
     product = find_product(session, principal, product_id)
     # A change of the product waits: it is looked at after this is committed, or it is committed and seen here.
     session.execute(select(Product.id).where(Product.id == product_id).with_for_update(read=True))
-    price, is_buyable = _facts(session, product_id)
+    session.refresh(product, ["price", "on_hand", "reserved", "is_available"])
+    price, is_buyable = product.price, product.is_available and product.on_hand > product.reserved
     if form.kind == "stock" and is_buyable:
         raise Conflict("It is in stock.")
     if form.max_price is not None and is_buyable and price <= form.max_price:
@@ -113,14 +114,6 @@ def _look(session: Session, alert: ProductAlert, facts: Row[int, int, int]) -> N
         notify(session, [News("price.fell", told | was, buyer=buyer)])
         alert.told_at = now()
     alert.last_price = price
-
-
-def _facts(session: Session, product_id: int) -> tuple[int, bool]:
-    columns = select(ProductFacts.price, ProductFacts.sellable).where(ProductFacts.product_id == product_id)
-    row = session.execute(columns).one_or_none()
-    if row is None:
-        raise NotFound("Product not found")
-    return row.price, row.sellable == CAN_BE_BOUGHT
 
 
 def _view(alert: ProductAlert, name: str, price: int) -> AlertView:
