@@ -33,6 +33,8 @@ _TITLES = {
     "products": "Marketplace: products",
     "pictures": "Marketplace: pictures",
     "reviews": "Marketplace: reviews",
+    "promotions": "Marketplace: promotions",
+    "alerts": "Marketplace: alerts and saved searches",
     "stock": "Marketplace: stock",
     "categories": "Marketplace: categories and synonyms",
     "assistant": "Marketplace: assistant",

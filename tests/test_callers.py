@@ -39,7 +39,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.auth.shop_tokens.revoke_shop_token",
         "marketplace.auth.tokens.has_session",
         "marketplace.kit.notice_outbox.forget_notices",
-        "marketplace.kit.notice_outbox.notify",
+        "marketplace.kit.promotion_clock.promotion_for_hold",
         "marketplace.pictures.service.erase_pictures",
         "marketplace.pictures.service.exported_pictures",
         "marketplace.pictures.service.replace_pictures",

@@ -9,7 +9,7 @@ from tests.marketplace.market_server import LAPTOP
 from tests.marketplace.notices.test_notice_stream import kept
 from tests.marketplace.shop import Shop
 from tis.marketplace.alerts.watch import Watch, WatchLimits
-from tis.marketplace.tables import ProductChange
+from tis.marketplace.tables import UnwatchedChange
 
 _ROUNDS = 200
 
@@ -55,7 +55,7 @@ class Watched:
 
     def num_changes(self) -> int:
         with self.shop.market.reading() as session:
-            return session.scalar(select(func.count()).select_from(ProductChange)) or 0
+            return session.scalar(select(func.count()).select_from(UnwatchedChange)) or 0
 
     def told(self, headers: dict[str, str] | None = None) -> list[dict[str, Any]]:
         """All news but those of holds, oldest first."""

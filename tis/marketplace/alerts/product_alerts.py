@@ -94,6 +94,7 @@ def tell_alerts(session: Session, product_ids: Sequence[int], after: int, limit:
     for alert in alerts:
         if found := facts.get(alert.product_id):
             _look(session, alert, found)
+    session.flush()
     return alerts[-1].id if len(alerts) == limit else None
 
 

@@ -20,7 +20,7 @@ from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import PriceChange, ProductChange, ProductFacts, SavedSearch, SearchFind
+from tis.marketplace.tables import PriceChange, ProductFacts, SavedSearch, SearchFind, UnwatchedChange
 
 _MAX_NAMED = 20  # products in a notice of a search; the rest is counted
 _MAX_FINDS = 1000  # of a search: the oldest are forgotten
@@ -80,7 +80,7 @@ class Watch:
         return True
 
     def _next_batch(self, session: Session) -> _Batch | None:
-        rows = session.scalars(select(ProductChange).order_by(ProductChange.id).limit(self._limits.changes)).all()
+        rows = session.scalars(select(UnwatchedChange).order_by(UnwatchedChange.id).limit(self._limits.changes)).all()
         if not rows:
             return None
         progress = rows[0].after_alert, rows[0].after_search
@@ -145,11 +145,13 @@ class Watch:
         rows = select(SearchFind.product_id).where(*untold, SearchFind.product_id.in_(looked_at))
         found = sorted(session.scalars(rows), reverse=True)
         told = [one for one in found if one in kept]
+        if told:
+            saved.told_at = now()
+            session.flush()
         # What it does not find any more is forgotten, so it may be found again.
         session.execute(delete(SearchFind).where(*untold, SearchFind.product_id.in_(set(found) - set(told))))
         if not told:
             return
-        saved.told_at = now()
         session.execute(
             update(SearchFind).where(*untold, SearchFind.product_id.in_(told)).values(told_at=saved.told_at)
         )
@@ -160,8 +162,8 @@ class Watch:
 
 
 def _is_still_there(session: Session, batch: _Batch) -> bool:
-    same = ProductChange.after_alert == batch.after_alert, ProductChange.after_search == batch.after_search
-    rows = select(ProductChange.id).where(ProductChange.id.in_(batch.ids), *same).order_by(ProductChange.id)
+    same = UnwatchedChange.after_alert == batch.after_alert, UnwatchedChange.after_search == batch.after_search
+    rows = select(UnwatchedChange.id).where(UnwatchedChange.id.in_(batch.ids), *same).order_by(UnwatchedChange.id)
     return len(session.scalars(rows.with_for_update(skip_locked=True)).all()) == len(batch.ids)
 
 
@@ -178,12 +180,12 @@ def _keep(session: Session, finds: Mapping[int, Collection[int]]) -> None:
 
 
 def _move_on(session: Session, batch: _Batch, last_alert: int | None, last_search: int | None) -> None:
-    of_batch = ProductChange.id.in_(batch.ids)
+    of_batch = UnwatchedChange.id.in_(batch.ids)
     if last_alert is None and last_search is None:
-        session.execute(delete(ProductChange).where(of_batch))
+        session.execute(delete(UnwatchedChange).where(of_batch))
         return
     progress = {"after_alert": last_alert or MAX_ID, "after_search": last_search or MAX_ID}
-    session.execute(update(ProductChange).where(of_batch).values(**progress))
+    session.execute(update(UnwatchedChange).where(of_batch).values(**progress))
 
 
 def _was_dearer(session: Session, product_id: int, saved: SavedSearch, max_price: int | None) -> bool:

@@ -99,9 +99,15 @@ class PromotionSweep:
 
     def move_due(self) -> int:
         """Returns of how many products a promotion began, ended, was sold out or goes on."""
+        total = 0
         with self._reading() as session:
-            if not _due(session, 1):
-                return 0
+            is_any_due = bool(_due(session, 1))
+        while is_any_due:
+            moved = self._move_some()
+            total, is_any_due = total + moved, moved >= _MAX_AT_ONCE
+        return total
+
+    def _move_some(self) -> int:
         with self._writing() as session:
             ids = _due(session, _MAX_AT_ONCE)
             locked = select(Product.id).where(Product.id.in_(ids)).order_by(Product.id)

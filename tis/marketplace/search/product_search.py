@@ -48,7 +48,7 @@ from tis.marketplace.search.supplier_index import index_new_suppliers, index_sup
 from tis.marketplace.search.text_query import TextMatch, UnderstoodText
 from tis.marketplace.search.understanding import understand
 from tis.marketplace.search.vocabulary_cache import FixedVocabulary, VocabularyCache, load_vocabulary
-from tis.marketplace.tables import ProductChange, ProductFacts
+from tis.marketplace.tables import ProductFacts, UnwatchedChange
 
 _NEAREST_PAGE = PageRequest(limit=5, with_total=False)  # of other places, where a named one has nothing
 _FEW = 5  # if fewer products match all words, those that match some follow
@@ -215,13 +215,13 @@ class ProductSearch:
         ids = sorted(set(product_ids))
         index_products(session, self.index, ids)
         if ids:
-            session.execute(insert(ProductChange), [{"product_id": number} for number in ids])
+            session.execute(insert(UnwatchedChange), [{"product_id": number} for number in ids])
 
     def note_reopened(self, session: Session, supplier_id: int) -> None:
         """The goods of a supplier can be bought again."""
         goods = select(ProductFacts.product_id, literal(0), literal(0))
         goods = goods.where(ProductFacts.supplier_id == supplier_id, ProductFacts.sellable > 0)
-        session.execute(insert(ProductChange).from_select(["product_id", "after_alert", "after_search"], goods))
+        session.execute(insert(UnwatchedChange).from_select(["product_id", "after_alert", "after_search"], goods))
 
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
         """Call it in every transaction that moves, closes, suspends or restores a supplier, whose row it has locked."""

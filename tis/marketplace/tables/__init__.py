@@ -36,7 +36,7 @@ from tis.marketplace.tables.goods import (
     TaxonomyVersion,
 )
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
-from tis.marketplace.tables.prices import ProductAlert, ProductChange, Promotion, SavedSearch, SearchFind
+from tis.marketplace.tables.prices import ProductAlert, Promotion, SavedSearch, SearchFind, UnwatchedChange
 from tis.marketplace.tables.sales import IdempotentRequest, Notice, NoticeCounter, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 
@@ -64,7 +64,6 @@ __all__ = [
     "Product",
     "ProductAlert",
     "ProductAttribute",
-    "ProductChange",
     "ProductFacts",
     "ProductPicture",
     "ProductVector",
@@ -91,6 +90,7 @@ __all__ = [
     "Table",
     "TaxonomyVersion",
     "UNRATED",
+    "UnwatchedChange",
     "User",
     "UserPreferences",
 ]

@@ -104,7 +104,7 @@ class SearchFind(Table):
     )
 
 
-class ProductChange(Table):
+class UnwatchedChange(Table):
     """A product that buyers may find otherwise than before, until alerts and saved searches have looked at it.
 
     Written by the transaction that changes it and deleted by the one that tells of it: after a kill there are both or
