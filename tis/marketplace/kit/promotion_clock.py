@@ -76,7 +76,7 @@ class _ProductPrice:
 
     def __init__(self, session: Session, product_id: int, price: int, normal: int) -> None:
         self.session, self.product_id, self.normal = session, product_id, normal
-        self._before = self._now = price
+        self._now = price
         self._changes: list[tuple[datetime, int]] = []
 
     def become(self, price: int, valid_from: datetime) -> None:

@@ -22,7 +22,7 @@ _IS_ON_SALE = and_(Product.is_available.is_(True), Product.deleted_at.is_(None),
 def reserve_units(
     session: Session, search: ProductSearch, product_id: int, quantity: int, *, refreshes: bool = True
 ) -> int | None:
-    """Returns how many are left; None if there are too few. Without `refreshes`, a caller whom none is left refreshes.
+    """Returns how many are left; None if there are too few. Without `refreshes`, the caller refreshes if none is left.
 
     One UPDATE checks and takes, so that no other transaction can take the units in between.
     """
