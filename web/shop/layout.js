@@ -22,6 +22,7 @@ const AssistantDrawer = part(async () => (await import("./assistant/assistant_pa
 const AssistantPanel = part(async () => (await import("./assistant/assistant_panel.js")).AssistantPanel);
 const ComparePage = part(async () => (await import("./product/compare_page.js")).ComparePage);
 const HoldsPage = part(async () => (await import("./product/holds_page.js")).HoldsPage);
+const SavedPage = part(async () => (await import("./saved/saved_page.js")).SavedPage);
 const ProductPage = part(async () => (await import("./product/product_page.js")).ProductPage);
 
 const wide = matchMedia("(min-width: 64rem)");
@@ -56,6 +57,7 @@ function Content({ shown }) {
   if (shown.kind === "compare") return html`<${ComparePage} ids=${shown.ids} key=${shown.ids.join()} />`;
   if (shown.kind === "account") return html`<${AccountPage} key=${account.value?.id} />`;
   if (shown.kind === "holds") return html`<${HoldsPage} />`;
+  if (shown.kind === "saved") return html`<${SavedPage} key=${account.value?.id} />`;
   const { asked } = shown;
   return html`<div class="row-wrap">${!isWide.value && html`<${Button} small icon="sliders-horizontal" onClick=${() => { areFiltersOpen.value = true; }}>${t("shop.filters")}<//>`}<${FilterChips} asked=${asked} /></div>
     <div class="shop-list">${isWide.value && html`<${Filters} asked=${asked} />`}<${Results} asked=${asked} /></div>

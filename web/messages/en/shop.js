@@ -218,4 +218,13 @@ export default {
   "shop.news.price.fell": "The price of something that you watch has fallen.",
   "shop.news.stock.back": "Something that you wait for is back in stock.",
   "shop.news.search.match": "A search that you saved has found something new.",
+  "shop.saved": "Saved searches",
+  "shop.saved.do": "Save this search",
+  "shop.saved.done": "The search is saved: you hear of what it finds anew.",
+  "shop.saved.none": "You have saved no search yet.",
+  "shop.saved.sign.in": "Sign in to see the searches that you have saved.",
+  "shop.saved.tells": "Tell me what it finds anew",
+  "shop.saved.delete": "Delete {name}",
+  "shop.saved.told": "Last news on {day}",
+  "shop.saved.since": "Saved on {day}",
 };

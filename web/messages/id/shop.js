@@ -218,4 +218,13 @@ export default {
   "shop.news.price.fell": "Harga barang yang Anda pantau turun.",
   "shop.news.stock.back": "Barang yang Anda tunggu tersedia lagi.",
   "shop.news.search.match": "Pencarian yang Anda simpan menemukan barang baru.",
+  "shop.saved": "Pencarian tersimpan",
+  "shop.saved.do": "Simpan pencarian ini",
+  "shop.saved.done": "Pencarian tersimpan: Anda diberi tahu kalau ada barang baru.",
+  "shop.saved.none": "Anda belum menyimpan pencarian.",
+  "shop.saved.sign.in": "Masuk untuk melihat pencarian yang Anda simpan.",
+  "shop.saved.tells": "Beri tahu kalau ada barang baru",
+  "shop.saved.delete": "Hapus {name}",
+  "shop.saved.told": "Kabar terakhir {day}",
+  "shop.saved.since": "Disimpan {day}",
 };

@@ -7,6 +7,7 @@ import { counted, t } from "../../app/words.js";
 import { ProductCard } from "../goods/product_card.js";
 import { near } from "../address/near.js";
 import { changed, goTo, listHash, MANY, ONE, place } from "../address/place.js";
+import { SaveSearch } from "../saved/save_search.js";
 import { labelOf } from "./chips.js";
 import { fault, found, isLoading, loadMore } from "./found.js";
 
@@ -21,7 +22,7 @@ export function Results({ asked }) {
   const byMeaning = new Set(seen.by_meaning ?? []);
   return html`<section class="results" aria-busy=${isLoading.value} aria-label=${t("shop.results")}>
     <div class="row-wrap results-head"><h2 class="visually-hidden">${t("shop.results")}</h2><p class="grow results-number" role="status">${numberOf(seen)}</p>
-      <${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//><${SortChoice} asked=${asked} /></div>
+      <${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//><${SaveSearch} asked=${asked} /><${SortChoice} asked=${asked} /></div>
     <${Remarks} asked=${asked} seen=${seen} />
     ${isMap && html`<${MapOfShops} goods=${seen.items} />`}
     <div class="goods" hidden=${isMap}>${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>
