@@ -7,9 +7,9 @@ import { counted, t } from "../../app/words.js";
 import { ProductCard } from "../goods/product_card.js";
 import { near } from "../address/near.js";
 import { changed, goTo, listHash, MANY, ONE, place } from "../address/place.js";
-import { SaveSearch } from "../saved/save_search.js";
 import { labelOf } from "./chips.js";
 import { fault, found, isLoading, loadMore } from "./found.js";
+import { SaveSearch } from "./save_search.js";
 
 const MapOfShops = later(async () => (await import("./map_of_shops.js")).MapOfShops, () => toast(t("shop.map.failed"), "circle-alert"), { early: false });
 const SORTS = ["relevance", "price_asc", "price_desc", "rating", "newest", "distance"];

@@ -5,7 +5,7 @@ import { html } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { account, isOpen, requireAccount } from "../../market/account.js";
 import { marketJson, tokens } from "../../market/market_calls.js";
-import { labelOf } from "../search/chips.js";
+import { labelOf } from "./chips.js";
 import { MANY, ONE, parametersOf } from "../address/place.js";
 
 const MAX_NAME = 100;
