@@ -22,7 +22,7 @@ const AssistantDrawer = part(async () => (await import("./assistant/assistant_pa
 const AssistantPanel = part(async () => (await import("./assistant/assistant_panel.js")).AssistantPanel);
 const ComparePage = part(async () => (await import("./product/compare_page.js")).ComparePage);
 const HoldsPage = part(async () => (await import("./product/holds_page.js")).HoldsPage);
-const SavedPage = part(async () => (await import("./saved/saved_page.js")).SavedPage);
+const SavedPage = part(async () => (await import("./account/saved_page.js")).SavedPage);
 const ProductPage = part(async () => (await import("./product/product_page.js")).ProductPage);
 
 const wide = matchMedia("(min-width: 64rem)");
