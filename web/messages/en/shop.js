@@ -218,7 +218,7 @@ export default {
   "shop.news.price.fell": "The price of something that you watch has fallen.",
   "shop.news.stock.back": "Something that you wait for is back in stock.",
   "shop.news.search.match": "A search that you saved has found something new.",
-  "shop.saved": "Saved searches",
+  "shop.saved.searches": "Saved searches",
   "shop.saved.do": "Save this search",
   "shop.saved.done": "The search is saved: you hear of what it finds anew.",
   "shop.saved.none": "You have saved no search yet.",

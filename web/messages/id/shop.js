@@ -218,7 +218,7 @@ export default {
   "shop.news.price.fell": "Harga barang yang Anda pantau turun.",
   "shop.news.stock.back": "Barang yang Anda tunggu tersedia lagi.",
   "shop.news.search.match": "Pencarian yang Anda simpan menemukan barang baru.",
-  "shop.saved": "Pencarian tersimpan",
+  "shop.saved.searches": "Pencarian tersimpan",
   "shop.saved.do": "Simpan pencarian ini",
   "shop.saved.done": "Pencarian tersimpan: Anda diberi tahu kalau ada barang baru.",
   "shop.saved.none": "Anda belum menyimpan pencarian.",

@@ -12,7 +12,7 @@ export function AccountMenu() {
   if (account.value === undefined) return null;
   if (!account.value && !isOpen) return html`<${Button} icon="log-in" label=${t("account.login")} onClick=${() => { accountForm.value = "login"; }} />`;
   const holds = { icon: "package", label: t("shop.holds"), onSelect: () => goTo("#/holds") };
-  const saved = { icon: "bell", label: t("shop.saved"), onSelect: () => goTo("#/saved") };
+  const saved = { icon: "bell", label: t("shop.saved.searches"), onSelect: () => goTo("#/saved") };
   const own = { icon: "settings", label: t("account"), onSelect: () => goTo("#/account") };
   const desk = { icon: "store", label: t("page.desk"), onSelect: () => location.assign(addressOf("desk")) };
   const leave = { icon: "log-out", label: t("account.logout"), onSelect: () => signOut().then(() => toast(t("account.left"), "log-out")) };

@@ -29,7 +29,7 @@ export function SavedPage() {
     await marketJson(path(one), { method: "DELETE" });
     setSaved(saved.filter((other) => other.id !== one.id));
   });
-  return html`<section class="stack"><h2>${t("shop.saved")}</h2>
+  return html`<section class="stack"><h2>${t("shop.saved.searches")}</h2>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${saved && !saved.length && html`<p class="soft">${t("shop.saved.none")}</p>`}
     ${(saved ?? []).map((one) => html`<article class="card stack" key=${one.id}><h3><a href=${`#/?${new URLSearchParams(one.parameters)}`}>${one.name}</a></h3>
