@@ -104,7 +104,7 @@ def current_prices(session: Session, products: Iterable[Product]) -> dict[int, C
 def units_taken(promotion_id: Any) -> Select[int]:
     """How many units are held or sold at the price of a promotion."""
     return select(func.coalesce(func.sum(Reservation.quantity), 0)).where(
-        Reservation.promotion_id == promotion_id, Reservation.status.in_(("held", "committed"))
+        Reservation.promotion_id == promotion_id, Reservation.status.not_in(("released", "refused", "expired"))
     )
 
 
