@@ -34,6 +34,8 @@ _TITLES = {
     "pictures": "Marketplace: pictures",
     "payments": "Marketplace: payments",
     "reviews": "Marketplace: reviews",
+    "promotions": "Marketplace: promotions",
+    "alerts": "Marketplace: alerts and saved searches",
     "stock": "Marketplace: stock",
     "orders": "Marketplace: orders",
     "messages": "Marketplace: messages between buyers and shops",

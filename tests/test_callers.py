@@ -43,6 +43,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.kit.notice_outbox.forget_notices",
         "marketplace.orders.ending.end_orders_of",
         "marketplace.orders.ending.has_waiting_orders",
+        "marketplace.kit.promotion_clock.promotion_for_hold",
         "marketplace.pictures.service.erase_pictures",
         "marketplace.pictures.service.exported_pictures",
         "marketplace.pictures.service.replace_pictures",

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import event, true
+from sqlalchemy import event, true, update
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import Pool
 
@@ -16,6 +16,10 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.postgres import Postgres
 from tests.marketplace.shop import Shop
 from tis.database.database import Database
+from tis.marketplace.alerts.product_alerts import add_alert
+from tis.marketplace.alerts.saved_searches import save_search
+from tis.marketplace.alerts.schemas import AlertForm, SavedSearchForm
+from tis.marketplace.alerts.watch import Watch
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.principal import Principal
@@ -28,14 +32,17 @@ from tis.marketplace.orders.shop_moves import accept_order, return_goods
 from tis.marketplace.payment_providers.provider import PaymentStanding
 from tis.marketplace.payments.truth import apply_standing
 from tis.marketplace.products.service import change_product, create_product, delete_product, restore_product
+from tis.marketplace.promotions.schemas import PromotionForm
+from tis.marketplace.promotions.service import add_promotion, stop_promotion
 from tis.marketplace.reviews.service import add_review, change_review
+from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.sheets.importing import import_sheet
 from tis.marketplace.sheets.rows import read_rows
 from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.service import change_supplier, restore_supplier, set_status
-from tis.marketplace.tables import Order, Payment, Reservation, SupplierMember
+from tis.marketplace.tables import Order, Payment, Promotion, Reservation, SupplierMember
 from tis.marketplace.users.service import delete_user
 from tis.marketplace.variants import service as variants_service
 from tis.marketplace.variants.schemas import GroupChange, NewGroup, NewVariant
@@ -43,6 +50,13 @@ from tis.marketplace.variants.schemas import GroupChange, NewGroup, NewVariant
 pytestmark = pytest.mark.slow
 
 ORDER = ["suppliers", "users", "stock_reservations", "orders", "reviews", "products"]
+ORDER = [
+    "suppliers",
+    "users",
+    "stock_reservations",
+    "reviews",
+    "products",
+]  # promotions are written under the lock of their product
 ORDER += [
     "product_groups",
     "product_search",
@@ -53,12 +67,16 @@ ORDER += [
     "supplier_hours",
     "supplier_search",
     "feed_changes",
+    "product_alerts",
+    "saved_searches",
+    "search_finds",
     "notice_counters",
     "notices",
 ]
 _PRODUCTS = ORDER.index("products")
 _ALL_ADMINS = "users.role = "  # who changes admins locks all of them, before any other row
 ANYBODY = Principal(is_open=True)
+_HOUR = timedelta(hours=1)
 ADMIN = Principal(account="user:0", is_admin=True)
 _CHANGED = re.compile(r"\b(?:UPDATE|DELETE FROM) (\w+)")
 _UPSERTED = re.compile(r"INSERT INTO (\w+) .*ON CONFLICT", re.DOTALL)
@@ -144,6 +162,7 @@ class Deeds:
             self.reviewer = Principal(f"user:{(reviewer := self.shop.user())}", user_id=reviewer)
             review, _ = add_review(session, self.search, self.reviewer, self.third, {"rating": 5})
             self.reviewed = review.id
+            self.promoted = self._with_a_promotion_that_is_due(session)
             self.bought = stock.reserve(session, self.reviewer, self.search, self.third, 1, 600).id
             self.reserved = stock.reserve(session, self.reviewer, self.search, self.to_hold, 1, 600).id
             self.orders = {
@@ -204,6 +223,15 @@ class Deeds:
     def delete_a_buyer(self, session: Session) -> None:
         delete_user(session, self.reviewer, self.search)
 
+    def _with_a_promotion_that_is_due(self, session: Session) -> int:
+        values = {"name": "Lampu", "price": 9_000_000, "stock_quantity": 1, "category": "lamp", "sku": "P"}
+        product = create_product(session, self.search, ANYBODY, self.shop.id, values).id
+        form = PromotionForm(price=1_000_000, begins_at=now() + _HOUR, ends_at=now() + 2 * _HOUR)
+        self.promotion = add_promotion(session, self.search, ANYBODY, product, form).id
+        begun = update(Promotion).where(Promotion.id == self.promotion).values(begins_at=now() - _HOUR)
+        session.execute(begun)
+        return product
+
     def sell(self, session: Session) -> None:
         stock.commit(session, ANYBODY, self.search, self.held[0])
 
@@ -235,6 +263,24 @@ class Deeds:
 
     def delete(self, session: Session) -> None:
         delete_product(session, self.search, ANYBODY, self.first)
+
+    def promote(self, session: Session) -> None:
+        add_promotion(session, self.search, ANYBODY, self.first, PromotionForm(price=1, ends_at=now() + _HOUR))
+
+    def hold_when_a_promotion_is_due(self, session: Session) -> None:
+        stock.reserve(session, ANYBODY, self.search, self.promoted, 1, 600)
+
+    def change_when_a_promotion_is_due(self, session: Session) -> None:
+        change_product(session, self.search, ANYBODY, self.promoted, {"price": 8_000_000})
+
+    def delete_when_a_promotion_is_due(self, session: Session) -> None:
+        delete_product(session, self.search, ANYBODY, self.promoted)
+
+    def end_a_promotion(self, session: Session) -> None:
+        stop_promotion(session, self.search, ANYBODY, self.promotion)
+
+    def ask_to_be_told(self, session: Session) -> None:
+        add_alert(session, self.reviewer, self.third, AlertForm(kind="fall"), ServiceRules())
 
     def send_a_sheet(self, session: Session) -> None:
         sheet = read_rows(b"sku,name,price,stock_quantity,category\nA,Meja,5,9,x\nB,Kursi,5,9,x\nC,Baru,5,9,x\n")
@@ -321,6 +367,24 @@ def test_restoring_locks_the_tables_in_the_same_order(market: Market) -> None:
         with market.writing() as session:
             restore_product(session, market.search, ANYBODY, deeds.first)
     assert any("suppliers" in locked_tables(one) for one in statements) and out_of_order(statements) == []
+
+
+def test_the_watch_locks_the_tables_in_the_same_order(market: Market) -> None:
+    deeds, watch = Deeds(market), Watch(market.reading, market.writing, market.search)
+    with market.writing() as session:
+        found = ProductQuery(supplier_id=deeds.shop.id)
+        save_search(session, deeds.reviewer, found, [], SavedSearchForm(name="Mine"), ServiceRules())
+        deeds.ask_to_be_told(session)
+    while watch.step():  # what other tests have changed
+        pass
+    with market.writing() as session:
+        change_product(session, market.search, ANYBODY, deeds.third, {"price": 5, "stock_quantity": 9})
+        deeds.create(session)
+    for step in (watch._look, watch._tell_finds):
+        with recorded_statements() as statements:
+            step()
+        assert any("notice_counters" in locked_tables(one) for one in statements)
+        assert out_of_order(statements) == []
 
 
 def test_the_order_is_checked() -> None:

@@ -203,6 +203,17 @@ TABLE = {
     "POST /api/payments/callbacks/{provider}/{supplier_id}": same_in_open_mode(
         frozenset(), json={"order_id": "{paid_order_id}"}, names={"provider": "provider"}, anonymous_status=403
     ),
+    "POST /api/products/{product_id}/promotions": RoutePolicy(MEMBERS, json={"price": 900, "ends_at": "{tomorrow}"}),
+    "GET /api/suppliers/{supplier_id}/promotions": RoutePolicy(MEMBERS),
+    "POST /api/promotions/{promotion_id}/end": RoutePolicy(MEMBERS),
+    # What users want to hear, for them alone
+    "POST /api/products/{product_id}/alerts": same_in_open_mode(USERS, json={"kind": "fall"}),
+    "GET /api/alerts": same_in_open_mode(USERS),
+    "DELETE /api/alerts/{alert_id}": same_in_open_mode(AUTHOR),
+    "POST /api/saved-searches": same_in_open_mode(USERS, params={"q": "kipas"}, json={"name": "Kipas"}),
+    "GET /api/saved-searches": same_in_open_mode(USERS),
+    "PUT /api/saved-searches/{search_id}": same_in_open_mode(AUTHOR, json={"name": "Kipas"}),
+    "DELETE /api/saved-searches/{search_id}": same_in_open_mode(AUTHOR),
     # What is said of them: nobody praises their own
     "GET /api/products/{product_id}/reviews": RoutePolicy(EVERYBODY),
     "POST /api/products/{product_id}/reviews": same_in_open_mode(USERS - {"editor", "owner"}, json={"rating": 5}),

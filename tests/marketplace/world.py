@@ -26,11 +26,14 @@ from tis.marketplace.tables import (
     OrderLine,
     OrderMove,
     Product,
+    ProductAlert,
     ProductGroup,
     ProductPicture,
+    Promotion,
     RefreshToken,
     Reservation,
     Review,
+    SavedSearch,
     SheetImport,
     ShopMessage,
     ShopOrderRules,
@@ -199,6 +202,13 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
     )
     session.add(OrderLine(**line, ordered=1, quantity=1, total=1000))
     session.flush()
+    promotion = Promotion(
+        product_id=other_id, supplier_id=supplier_id, price=900, begins_at=later, ends_at=later + timedelta(days=1)
+    )
+    alert = ProductAlert(user_id=user_id, product_id=other_id, kind="fall", last_price=1000)
+    saved = SavedSearch(user_id=user_id, name="Kipas", parameters=[["q", "kipas"]], query={"text": "kipas"})
+    session.add_all([promotion, alert, saved])
+    session.flush()
     said = {"conversation_id": conversation.id, "turn_id": "turn_1", "content": "Kipas murah", "role": "user"}
     session.add(ConversationMessage(**said))
     return {
@@ -208,6 +218,10 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "review_id": str(review.id),
         "group_id": str(group.id),
         "variant_id": str(variants[0].id),
+        "promotion_id": str(promotion.id),
+        "alert_id": str(alert.id),
+        "search_id": str(saved.id),
+        "tomorrow": (now() + timedelta(days=1)).isoformat(),
         "token_id": str(till.id),
         "webhook_id": str(webhook.id),
         "export_id": str(copy.id),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.admin.retention import RetentionRules
+    from tis.marketplace.alerts.watch import WatchLimits
     from tis.marketplace.assistant.shopping_assistant import AssistantLimits
     from tis.marketplace.kit.notice_deliveries import WebhookRules
     from tis.marketplace.market import MarketRules
@@ -34,6 +35,10 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         consent_version=settings.consent_version,
         consent_url=settings.consent_url,
         max_products_per_supplier=settings.max_products_per_supplier,
+        max_alerts_per_user=settings.max_alerts_per_user,
+        max_saved_searches_per_user=settings.max_saved_searches_per_user,
+        alert_check_seconds=settings.alert_check_seconds,
+        watch=WatchLimits(search_news_minutes=settings.search_news_minutes),
         max_unsold_hold_minutes=settings.max_unsold_hold_minutes,
         max_reservations_per_account=settings.max_reservations_per_account,
         max_reserved_units_per_product=settings.max_reserved_units_per_product,

@@ -18,6 +18,7 @@ from tis.errors import Unauthenticated
 from tis.http.call_counts import CallCounts
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
+from tis.marketplace.alerts.watch import Watch, WatchLimits
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, AssistantModel, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
@@ -48,6 +49,7 @@ from tis.marketplace.pictures.alt_texts import AltTextModel, AltTextProposals
 from tis.marketplace.pictures.background_job import BackgroundJob
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.policy import TokenScope
+from tis.marketplace.promotions.service import PromotionSweep
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.meaning.meaning_search import MeaningLimits, MeaningSearch
@@ -99,6 +101,8 @@ class MarketRules(ServiceRules):
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
     hold_reminder_minutes: int = 0  # 0: buyers are not reminded
+    alert_check_seconds: float = 10.0
+    watch: WatchLimits = WatchLimits()
     mailer: Mailer | None = None
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
@@ -143,6 +147,7 @@ class Market:
         self._place_coder = PlaceCoder(self.reading, self.writing)
         self._index_renewal = IndexRenewal(self.reading, self.writing, self.search)
         self._order_clock = OrderClock(self.reading, self.writing, self.search, rules)
+        self._promotions = PromotionSweep(self.reading, self.writing, self.search)
         self._sweeper = Sweeper(
             self.reading,
             self.writing,
@@ -184,6 +189,8 @@ class Market:
         if rules.mailer:
             sender = NoticeMailSender(self.reading, self.writing, lambda: self.signer, rules.mailer, rules.public_url)
             self._notice_mails = BackgroundJob("notice-mails", sender.step, _MAIL_LOOK_SECONDS)
+        watch = Watch(self.reading, self.writing, self.search, rules.watch)
+        self._watch_job = BackgroundJob("price-watch", watch.step, rules.alert_check_seconds)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -272,6 +279,7 @@ class Market:
             job.start()
         for job in self._payment_checks:
             job.start()
+        self._watch_job.start()
         if self._vectors:
             self._vectors.start()
         self._webhooks.start()
@@ -290,6 +298,7 @@ class Market:
     def _do_often(self) -> None:
         if num_moved := self._order_clock.move_some():
             _log.info("%d orders were moved by the clock", num_moved)
+        self._promotions.move_due()
         self._index_renewal.renew_some()
 
     def _do_hourly(self) -> None:
@@ -311,6 +320,7 @@ class Market:
         self.payments.close()
         for job in self._picture_jobs.values():
             job.stop()
+        self._watch_job.stop()
         self.pictures.close()
         self._sweeper.stop()
         self.database.close()

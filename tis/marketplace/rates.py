@@ -27,6 +27,7 @@ RateKind = Literal[
     "payment_callbacks",
     "feeds",
     "webhook_tests",
+    "alerts",
 ]
 
 

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from tis.marketplace.admin import data_request_routes, overview_routes, preview_routes
 from tis.marketplace.admin import routes as admin
+from tis.marketplace.alerts import routes as alerts
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
@@ -22,6 +23,7 @@ from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
 from tis.marketplace.products import shop_routes
 from tis.marketplace.products import similar_routes as similar
+from tis.marketplace.promotions import routes as promotions
 from tis.marketplace.reviews import answer_routes as answers
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.sheets import export_routes as product_export
@@ -44,6 +46,8 @@ for room in (
     products,
     shop_routes,
     variants,
+    promotions,
+    alerts,
     pictures,
     reviews,
     answers,

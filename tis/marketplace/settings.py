@@ -50,6 +50,7 @@ class RateSettings(BaseModel):
     payment_callbacks_per_minute: _NumRequests = Field(
         600, description="messages of payment providers that a client address sends"
     )
+    alerts_per_hour: _NumRequests = Field(120, description="new alerts on products and saved searches")
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
     webhook_tests_per_hour: _NumRequests = Field(
         60, description="pings to webhooks, and repetitions of dead deliveries"
@@ -104,6 +105,17 @@ class MarketplaceSettings(BaseModel):
     )
     order_receipt_days: float = Field(
         7, gt=0, le=365, description="days after which an order that was sent or handed over counts as received"
+    )
+    max_alerts_per_user: int = Field(100, ge=1, le=10_000, description="alerts of a user on products")
+    max_saved_searches_per_user: int = Field(20, ge=1, le=1000, description="searches that a user saves")
+    alert_check_seconds: float = Field(
+        10, gt=0, le=3600, description="how often changed products are looked at for alerts and saved searches"
+    )
+    search_news_minutes: float = Field(
+        60,
+        ge=0,
+        le=10_080,
+        description="between two notices of a saved search; what it finds meanwhile is told together",
     )
     pictures_url: str | None = Field(
         None,

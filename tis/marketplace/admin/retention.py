@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, select, text, tuple_, update
+from sqlalchemy import ColumnElement, and_, delete, not_, select, text, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from tis.marketplace.columns import now
@@ -27,6 +27,7 @@ from tis.marketplace.tables import (
     Order,
     OrderAddress,
     PaymentCallback,
+    Promotion,
     Reservation,
     StockMovement,
 )
@@ -76,7 +77,9 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     if at := before.get("movement_days"):
         _in_batches(writing, partial(_carry_movements, before=at), _MAX_AT_ONCE)
     if ended := before.get("reservation_days"):
-        has_ended = and_(Reservation.ended_at < ended, Reservation.status != "held")
+        open_promotions = select(Promotion.id).where(Promotion.state != "ended")  # which count their units
+        is_counted = and_(Reservation.promotion_id.is_not(None), Reservation.promotion_id.in_(open_promotions))
+        has_ended = and_(Reservation.ended_at < ended, Reservation.status != "held", not_(is_counted))
         _delete(writing, (Reservation.id,), has_ended)
     if ended := before.get("order_address_days"):
         old = select(Order.id).where(Order.ended_at < ended)

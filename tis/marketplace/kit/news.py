@@ -45,6 +45,9 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "review.written": NewsKind("reviews", ("shop",)),
     "stock.low": NewsKind("stock", ("shop",)),
     "webhook.off": NewsKind("account", ("shop",)),
+    "price.fell": NewsKind("prices", ("buyer",)),
+    "search.match": NewsKind("prices", ("buyer",)),
+    "stock.back": NewsKind("stock", ("buyer",)),
 }
 
 

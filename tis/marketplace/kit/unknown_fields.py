@@ -35,7 +35,7 @@ DOCUMENTED = frozenset(
 )
 ATTRIBUTE_PREFIX = "attr."
 # These read all parameters with this prefix, and several of one name.
-_WITH_ATTRIBUTES = frozenset({"GET /products", "GET /products/search", "GET /products/facets"})
+_WITH_ATTRIBUTES = frozenset({"GET /products", "GET /products/search", "GET /products/facets", "POST /saved-searches"})
 _MAX_FIELDS = 100  # of a body
 _MAX_PARAMETERS = 100
 _MAX_WARNINGS = 20

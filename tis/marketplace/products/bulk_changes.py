@@ -12,11 +12,19 @@ from tis.errors import Conflict
 from tis.marketplace.kit.docs import KEY_USED, Responses, json_example, responses
 from tis.marketplace.kit.fields import MAX_ID, Price, ShortName, Stock
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.promotion_clock import apply_due
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.products.product_write import ProductWrite
 from tis.marketplace.products.schemas import Condition, Version
 from tis.marketplace.products.service import supplier_for_member
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, is_same_value, write_products
+from tis.marketplace.products.writing import (
+    COLUMN_OF_FIELD,
+    TEXT_COLUMNS,
+    is_same_value,
+    undercut_by,
+    value_of,
+    write_products,
+)
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Product
 
@@ -118,7 +126,10 @@ def change_products(
 ) -> BulkReport:
     """Raises `BulkRefused` if one of them cannot be changed so."""
     supplier_for_member(session, principal, supplier_id)
-    products = _locked_products(session, supplier_id, {one.id for one in wanted})
+    ids = {one.id for one in wanted}
+    products = _locked_products(session, supplier_id, ids)
+    if due := apply_due(session, products):
+        products = _locked_products(session, supplier_id, ids)
     writes: list[ProductWrite] = []
     problems: list[BulkProblem] = []
     seen = set[int]()
@@ -138,7 +149,7 @@ def change_products(
         detail = f"Nothing was changed. Wrong products: {len({problem.id for problem in problems})}."
         raise BulkRefused(BulkReport(changed=0, unchanged=0, products=[], errors=problems, detail=detail))
     writes.sort(key=lambda write: write.product.id)
-    write_products(session, search, principal, writes, sku_taken=Conflict("SKU already registered"))
+    write_products(session, search, principal, writes, sku_taken=Conflict("SKU already registered"), also_changed=due)
     return BulkReport(
         changed=len(writes), unchanged=len(wanted) - len(writes), products=list(map(_changed, writes)), errors=[]
     )
@@ -146,7 +157,13 @@ def change_products(
 
 def _locked_products(session: Session, supplier_id: int, ids: set[int]) -> dict[int, Row[Any]]:
     """In the order of their ids, as everybody locks several products."""
-    names = ("supplier_id", "reserved", "version", *(COLUMN_OF_FIELD.get(name, name) for name in _FIELDS))
+    names = (
+        "supplier_id",
+        "normal_price",
+        "reserved",
+        "version",
+        *(COLUMN_OF_FIELD.get(name, name) for name in _FIELDS),
+    )
     columns = [getattr(Product, name) for name in dict.fromkeys((*names, *TEXT_COLUMNS))]
     rows = (
         select(Product.id, *columns)
@@ -162,13 +179,15 @@ def _changed_columns(wanted: BulkProduct, product: Row[Any]) -> dict[str, Any]:
     if "stock_by" in wanted.model_fields_set:
         values["stock_quantity"] = product.on_hand + wanted.stock_by
     columns = {COLUMN_OF_FIELD.get(name, name): value for name, value in values.items()}
-    return {name: value for name, value in columns.items() if not is_same_value(value, getattr(product, name))}
+    return {name: value for name, value in columns.items() if not is_same_value(value, value_of(product, name))}
 
 
 def _problem(wanted: BulkProduct, product: Row[Any], changed: dict[str, Any]) -> BulkProblem | None:
     if wanted.version not in (None, product.version):
         message = f"was changed meanwhile: it is version {product.version} now"
         return BulkProblem(id=product.id, field="version", message=message)
+    if why_not := undercut_by(product, changed):
+        return BulkProblem(id=product.id, field="price", message=why_not)
     on_hand = changed.get("on_hand", product.on_hand)
     if not product.reserved <= on_hand <= _MAX_STOCK:
         message = (
@@ -183,6 +202,6 @@ def _changed(write: ProductWrite) -> ChangedProduct:
     """Before and after. The row that was read still has the values before."""
     fields = {"on_hand": "stock_quantity"}
     changes = {
-        fields.get(name, name): (getattr(write.product, name), value) for name, value in sorted(write.values.items())
+        fields.get(name, name): (value_of(write.product, name), value) for name, value in sorted(write.values.items())
     }
     return ChangedProduct(id=write.product.id, version=write.product.version + 1, changes=changes)

@@ -1,17 +1,18 @@
 """The answer for one product: its view, its lowest recent price, and its distance and delivery advice for a buyer."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Header
 from pydantic import BaseModel, Field
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
 from tis.marketplace.kit.picture_links import PictureView, pictures_of
+from tis.marketplace.kit.promoted_prices import CurrentPrice, current_prices, lowest_price_of
 from tis.marketplace.products.delivery import Language, advise, is_there_today, language_of
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.products.variant_views import GroupView, group_view
@@ -33,23 +34,29 @@ def detail_of(
     session: Session, product: Product, origin: Point | None = None, language: Language = "id"
 ) -> ProductDetail:
     pictures = pictures_of(session, [product.id])
-    view = view_from(product, origin, language, pictures)
-    lowest = lowest_price_before(session, product.id)
+    current = current_prices(session, [product])
+    view = view_from(product, origin, language, pictures, current)
+    promotion = view.promotion
+    lowest = promotion.lowest_price_30d if promotion else lowest_price_before(session, product.id)
     group = None if product.group is None else group_view(session, product.group)
     return ProductDetail(**dict(view), pictures=list(pictures[product.id]), lowest_price_30d=lowest, group=group)
 
 
 def view_from(
-    product: Product, origin: Point | None, language: Language, pictures: Mapping[int, Sequence[PictureView]]
+    product: Product,
+    origin: Point | None,
+    language: Language,
+    pictures: Mapping[int, Sequence[PictureView]],
+    prices: Mapping[int, CurrentPrice],
 ) -> ProductView:
-    picture = next(iter(pictures[product.id]), None)
+    picture, current = next(iter(pictures[product.id]), None), prices[product.id]
     if origin is None:
-        return product_view(product, picture=picture)
+        return product_view(product, picture=picture, current=current)
     supplier = product.supplier
     exact = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
     distance = shown_distance(exact, shows_place=supplier.shows_place)
     advice = advise(distance, supplier, language, today=is_there_today(product, now()))
-    return product_view(product, distance, advice, picture)
+    return product_view(product, distance, advice, picture, current=current)
 
 
 async def _language(accept_language: Annotated[str | None, Header(max_length=1000)] = None) -> Language:
@@ -57,10 +64,6 @@ async def _language(accept_language: Annotated[str | None, Header(max_length=100
 
 
 LanguageDep = Annotated[Language, Depends(_language)]
-
-
-# The EU's Omnibus directive (2019/2161) compares a reduced price with the lowest price of the 30 days before.
-_LOOK_BACK = timedelta(days=30)
 
 
 def price_history(session: Session, product_id: int, before: int | None, limit: int) -> Sequence[PriceChange]:
@@ -76,14 +79,4 @@ def lowest_price_before(session: Session, product_id: int) -> int | None:
     current = next(iter(price_history(session, product_id, None, 1)), None)
     if current is None:
         return None
-    start = current.valid_from - _LOOK_BACK
-    earlier = PriceChange.product_id == product_id, PriceChange.id < current.id
-    began_within = select(func.min(PriceChange.price)).where(*earlier, PriceChange.valid_from > start)
-    began_before = (
-        select(PriceChange.price)
-        .where(*earlier, PriceChange.valid_from <= start)
-        .order_by(PriceChange.id.desc())
-        .limit(1)
-    )
-    prices = session.scalar(began_within), session.scalar(began_before)
-    return min((price for price in prices if price is not None), default=None)
+    return lowest_price_of(session, product_id, current.valid_from, before_id=current.id)

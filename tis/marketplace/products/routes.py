@@ -12,6 +12,7 @@ from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.picture_links import pictures_of
+from tis.marketplace.kit.promoted_prices import current_prices
 from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
@@ -106,7 +107,8 @@ def compare_products(
             except NotFound:
                 raise NotFound(f"Product {product_id} not found") from None
         pictures = pictures_of(session, product_ids)
-        views = [view_from(product, origin, language, pictures) for product in products]
+        prices = current_prices(session, products)
+        views = [view_from(product, origin, language, pictures, prices) for product in products]
     return compare(views, language)
 
 

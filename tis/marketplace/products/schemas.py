@@ -11,6 +11,7 @@ from tis.bounds import MaxItems
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, responses, schema_example
 from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
 from tis.marketplace.kit.picture_links import PictureView, picture_view
+from tis.marketplace.kit.promoted_prices import CurrentPrice, ShownPromotion
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.tables import Product, ProductGroup
@@ -54,6 +55,15 @@ PRODUCT: dict[str, Any] = {
     ).model_dump(),
     "group_id": None,
     "variants": None,
+    "promotion": None,
+}
+PROMOTION: dict[str, Any] = {
+    "id": 7,
+    "normal_price": 15999000,
+    "lowest_price_30d": 15499000,
+    "discount_percent": 9,
+    "begins_at": "2026-12-12T00:00:00Z",
+    "ends_at": "2026-12-13T00:00:00Z",
 }
 _NEAR = {
     "distance_km": 3.2,
@@ -69,7 +79,9 @@ DETAIL = {**PRODUCT, "pictures": [PRODUCT["picture"]], "lowest_price_30d": None,
 PRODUCT_CREATED = responses(
     DETAIL, {400: "SKU already registered"}, _OTHER_SUPPLIER, {404: "Supplier not found"}, KEY_USED
 )
-PRODUCT_SEEN = responses({**DETAIL, **_NEAR, "lowest_price_30d": 16499000}, _NO_PRODUCT)
+PRODUCT_SEEN = responses(
+    {**DETAIL, **_NEAR, "price": 13999000, "promotion": PROMOTION, "lowest_price_30d": 15499000}, _NO_PRODUCT
+)
 PRODUCT_CHANGED = responses(
     {**DETAIL, "price": 14999000, "stock_quantity": 3, "version": 2, "lowest_price_30d": 15999000},
     {400: "SKU already registered"},
@@ -190,7 +202,7 @@ class ProductView(BaseModel):
     supplier_id: int
     name: str
     description: str | None
-    price: int
+    price: int = Field(description="in force now: that of the promotion, if there is one")
     stock_quantity: int
     category: str
     tags: str | None
@@ -214,6 +226,7 @@ class ProductView(BaseModel):
     picture: PictureView | None = Field(None, description="the first one")
     group_id: int | None = Field(None, description="of a variant; `rating` is the mean of all variants of its group")
     variants: VariantsView | None = Field(None, description="in lists: of the group that this product stands for")
+    promotion: ShownPromotion | None = Field(None, description="if the price is lower for a while")
 
 
 def product_view(
@@ -222,15 +235,18 @@ def product_view(
     fulfilment: Fulfilment | None = None,
     picture: PictureView | None = None,
     variants: VariantsView | None = None,
+    current: CurrentPrice | None = None,
 ) -> ProductView:
-    """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`), and `picture`, which a `ProductRow` has.
-    The distance is shown as it is given: see `shown_distance`."""
+    """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`), and `picture` and `current`, which a
+    `ProductRow` has. The distance is shown as it is given: see `shown_distance`."""
+    if isinstance(product, ProductRow):
+        current, picture = CurrentPrice(product.price, product.promotion), product.cover
     return ProductView(
         id=product.id,
         supplier_id=product.supplier_id,
         name=product.name,
         description=product.description,
-        price=product.price,
+        price=current.price if current else product.price,
         stock_quantity=product.on_hand,
         category=product.category,
         tags=product.tags,
@@ -251,7 +267,8 @@ def product_view(
         updated_at=product.updated_at,
         deleted_at=product.deleted_at,
         fulfilment=fulfilment,
-        picture=product.cover if isinstance(product, ProductRow) else picture,
+        picture=picture,
+        promotion=current.promotion if current else None,
         group_id=product.group_id,
         variants=variants,
     )

@@ -14,10 +14,17 @@ from tis.errors import BadRequest, Conflict, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import MAX_STOCK
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.promotion_clock import apply_due, end_promotions
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.policy import may_grant, require_supplier, sees_hidden_goods
 from tis.marketplace.products.product_write import ProductWrite
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, is_same_value, write_products
+from tis.marketplace.products.writing import (
+    COLUMN_OF_FIELD,
+    is_same_value,
+    undercut_by,
+    value_of,
+    write_products,
+)
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Product, ProductFacts, Supplier
 
@@ -76,12 +83,16 @@ def change_product(
         raise NotFound("Product not found")
     if_match.check(product.version)
     columns = _columns_of(values, principal)
-    changed = {name: value for name, value in columns.items() if not is_same_value(value, getattr(product, name))}
+    due = _read_again(session, product, apply_due(session, [product.id])) if "price" in columns else []
+    changed = {name: value for name, value in columns.items() if not is_same_value(value, value_of(product, name))}
     if not changed:
+        search.refresh(session, due)
         return product
+    if why_not := undercut_by(product, changed):
+        raise Conflict(f"price {why_not}.", code="promotion_not_lower")
     if changed.get("on_hand", product.on_hand) < product.reserved:
         raise Conflict(f"{product.reserved} units are reserved: stock_quantity cannot be {changed['on_hand']}.")
-    _write(session, search, principal, ProductWrite("change", product, changed))
+    _write(session, search, principal, ProductWrite("change", product, changed), due)
     return product
 
 
@@ -108,10 +119,11 @@ def correct_stock(
 def delete_product(
     session: Session, search: ProductSearch, principal: Principal, product_id: int, if_match: IfMatch = _ANY_VERSION
 ) -> Product:
-    """Keeps the row, because sales, prices and reviews refer to it. Idempotent."""
+    """Keeps the row, because sales, prices and reviews refer to it. Its promotions end. Idempotent."""
     product = lock_product(session, principal, product_id)
     if_match.check(product.version)
     if product.deleted_at is None:
+        _read_again(session, product, end_promotions(session, product.id, "deleted"))
         _write(session, search, principal, ProductWrite("delete", product, {"deleted_at": now()}))
     return product
 
@@ -179,8 +191,22 @@ def lock_product(session: Session, principal: Principal, product_id: int) -> Pro
     return product
 
 
-def _write(session: Session, search: ProductSearch, principal: Principal, write: ProductWrite) -> None:
-    write_products(session, search, principal, [write], sku_taken=BadRequest(_SKU_TAKEN))
+def _write(
+    session: Session,
+    search: ProductSearch,
+    principal: Principal,
+    write: ProductWrite,
+    also_changed: Sequence[int] = (),
+) -> None:
+    taken = BadRequest(_SKU_TAKEN)
+    write_products(session, search, principal, [write], sku_taken=taken, also_changed=also_changed)
+
+
+def _read_again(session: Session, product: Product, changed: list[int]) -> list[int]:
+    """What `apply_due` has written."""
+    if changed:
+        session.refresh(product, ["price", "normal_price", "version", "updated_at"])
+    return changed
 
 
 def _is_hidden(product: Product) -> bool:

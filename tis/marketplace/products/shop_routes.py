@@ -13,6 +13,7 @@ from tis.marketplace.kit.fields import Id, Keyword, Words
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import MAX_COUNTED, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.picture_links import pictures_of
+from tis.marketplace.kit.promoted_prices import current_prices
 from tis.marketplace.kit.responses import JSONText, json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.bulk_changes import (
@@ -60,7 +61,11 @@ def list_goods_of_shop(
         goods, total = list_goods(session, principal, supplier_id, query, after, limit + 1)
         page = goods[:limit]
         pictures = pictures_of(session, [product.id for product in page])
-        views = [product_view(product, picture=next(iter(pictures[product.id]), None)) for product in page]
+        prices = current_prices(session, page)
+        views = [
+            product_view(product, picture=next(iter(pictures[product.id]), None), current=prices[product.id])
+            for product in page
+        ]
     response = JSONText(_VIEWS.dump_json(views).decode())
     response.headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
     if len(goods) > limit:

@@ -6,7 +6,7 @@ counters of a product elsewhere and leave its version alone.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from tis.errors import Conflict, ServiceError
 from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.promoted_prices import normal_price_of
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.kit.suspicious_texts import instruction_like
 from tis.marketplace.products.product_write import ProductWrite
@@ -54,9 +55,14 @@ def write_products(
     *,
     sku_taken: ServiceError,
     from_sheet: bool = False,
+    also_changed: Collection[int] = (),
 ) -> None:
-    """Raises `sku_taken` if the database finds one of the SKUs in use: only it can decide between two transactions."""
+    """Raises `sku_taken` if the database finds one of the SKUs in use: only it can decide between two transactions.
+
+    `also_changed`: products of which a promotion has just begun or ended.
+    """
     if not writes:
+        search.refresh(session, also_changed)
         return
     moment = now()
     writes = with_variant_keys(session, writes)
@@ -80,7 +86,20 @@ def write_products(
         for one in written
         if "group_id" in one.write.values
     }
-    search.refresh(session, [one.product_id for one in written], move_to_groups(session, moves))
+    refreshed = [*also_changed, *(one.product_id for one in written)]
+    search.refresh(session, refreshed, move_to_groups(session, moves))
+
+
+def value_of(product: Product | Row[Any], column: str) -> Any:
+    """As the shop has set it: the `price` is the normal one, also while a promotion is in force."""
+    return normal_price_of(product) if column == "price" else getattr(product, column)
+
+
+def undercut_by(product: Product | Row[Any], values: Mapping[str, Any]) -> str | None:
+    """Why these values cannot be written: a promotion would not be lower any more."""
+    if product.normal_price is None or "price" not in values or values["price"] > product.price:
+        return None
+    return f"must be more than {product.price}, the price of the promotion that is in force: end it first"
 
 
 def is_same_value(one: Any, other: Any) -> bool:
@@ -91,7 +110,7 @@ def is_same_value(one: Any, other: Any) -> bool:
 
 
 def _values_before(write: ProductWrite) -> dict[str, Any]:
-    return {} if write.action == "create" else {name: getattr(write.product, name) for name in write.values}
+    return {} if write.action == "create" else {name: value_of(write.product, name) for name in write.values}
 
 
 def _insert_products(session: Session, writes: Sequence[ProductWrite]) -> None:
@@ -124,6 +143,8 @@ def _with_derived_columns(
     values: Mapping[str, Any], stars_and_weight: tuple[int, int], product: Product | Row[Any]
 ) -> dict[str, Any]:
     columns = dict(values)
+    if "price" in values and product.normal_price is not None:
+        columns["normal_price"] = columns.pop("price")
     if "category" in values:
         columns["category_key"] = key_of(values["category"])
     if "granted_rating" in values:
@@ -153,7 +174,7 @@ def _insert(session: Session, table: type[PriceChange | StockMovement | AuditEnt
 
 def _price_changes(written: Iterable[_Written], principal: Principal, moment: datetime) -> Iterator[dict[str, Any]]:
     for one in written:
-        if "price" in one.write.values:
+        if "price" in one.write.values and one.write.product.normal_price is None:
             price = one.write.values["price"]
             yield {"product_id": one.product_id, "price": price, "valid_from": moment, "actor": principal.account}
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.picture_links import PictureView, picture_view
+from tis.marketplace.kit.promoted_prices import ShownPromotion, shown_promotion
 from tis.marketplace.kit.ratings import COUNTERS
 from tis.marketplace.search.sql import id_list, run
 
@@ -34,6 +35,7 @@ class _Columns(NamedTuple):
     description: str | None
     brand: str | None
     price: int
+    normal_price: int | None
     on_hand: int
     reserved: int
     category: str
@@ -67,6 +69,10 @@ class _Columns(NamedTuple):
     cover_height: int | None
     cover_alt: str | None
     group_id: int | None
+    promotion_id: int | None
+    promotion_lowest: int | None
+    promotion_begins: Any
+    promotion_ends: Any
 
 
 class ProductRow(_Columns):
@@ -105,6 +111,14 @@ class ProductRow(_Columns):
         return picture_view(self.cover_hash, self.cover_width or 0, self.cover_height or 0, self.cover_alt)
 
     @property
+    def promotion(self) -> ShownPromotion | None:
+        """Whose price it has."""
+        if self.promotion_id is None or self.normal_price is None:
+            return None
+        period = _parse_time(self.promotion_begins), _parse_time(self.promotion_ends)
+        return shown_promotion(self.promotion_id, self.price, self.normal_price, self.promotion_lowest, *period)
+
+    @property
     def supplier(self) -> SupplierRow:
         return SupplierRow(
             self.shop_business_name,
@@ -121,19 +135,23 @@ class ProductRow(_Columns):
 
 
 def _column(field: str) -> str:
-    """`shop_…` are columns of the supplier, `cover_…` of the first picture."""
-    if field in _COVER_COLUMNS:
-        return _COVER_COLUMNS[field]
+    """`shop_…` are columns of the supplier, `cover_…` of the first picture, `promotion_…` of the one in force."""
+    if field in _OTHER_COLUMNS:
+        return _OTHER_COLUMNS[field]
     if field in COUNTERS:
         return f"COALESCE(g.{field}, p.{field})"
     return f"s.{field.removeprefix('shop_')}" if field.startswith("shop_") else f"p.{field.removeprefix('raw_')}"
 
 
-_COVER_COLUMNS = {
+_OTHER_COLUMNS = {
     "cover_hash": "i.hash",
     "cover_width": "i.width",
     "cover_height": "i.height",
     "cover_alt": "CASE WHEN l.alt_status = 'confirmed' THEN l.alt END",
+    "promotion_id": "m.id",
+    "promotion_lowest": "m.lowest_before",
+    "promotion_begins": "m.begins_at",
+    "promotion_ends": "m.ends_at",
 }
 _SQL = (
     f"SELECT {', '.join(_column(field) for field in _Columns._fields)}"
@@ -141,6 +159,7 @@ _SQL = (
     " LEFT JOIN product_groups g ON g.id = p.group_id"
     " LEFT JOIN product_pictures l ON l.product_id = p.id AND l.position = 0"
     " LEFT JOIN pictures i ON i.hash = l.hash"
+    " LEFT JOIN promotions m ON m.product_id = p.id AND m.state = 'running'"
     " WHERE p.id "
 )
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Self
 
+from sqlalchemy import insert, literal, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
@@ -45,10 +46,11 @@ from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxa
 from tis.marketplace.search.said_queries import BoxReading, names_a_product, read_box
 from tis.marketplace.search.sql import id_list, read_memo, run
 from tis.marketplace.search.supplier_index import index_new_suppliers, index_supplier
-from tis.marketplace.search.text_query import UnderstoodText
+from tis.marketplace.search.text_query import TextMatch, UnderstoodText
 from tis.marketplace.search.understanding import understand
 from tis.marketplace.search.variant_groups import summaries
 from tis.marketplace.search.vocabulary_cache import FixedVocabulary, VocabularyCache, load_vocabulary
+from tis.marketplace.tables import ProductFacts, UnwatchedChange
 
 _NEAREST_PAGE = PageRequest(limit=5, with_total=False)  # of other places, where a named one has nothing
 _FEW = 5  # if fewer products match all words, those that match some follow
@@ -176,6 +178,18 @@ class ProductSearch:
         """How many products match, without those that match only some of the words. It stops counting at `limit`."""
         return self._count(session, self._understand(session, query), query, limit)
 
+    def matching(self, session: Session, query: ProductQuery, product_ids: Sequence[int]) -> set[int]:
+        """Those of the products that match all words and pass the filters."""
+        understood = self._understand(session, query)
+        if understood.has_no_words or not product_ids:
+            return set()
+        pager, text_query = self._pager(session, query, understood), understood.text_query
+        if text_query is None:
+            return {number for number, _ in pager.passing(product_ids)}
+        stages = text_query.stages
+        match = TextMatch(text_query, stage=stages[0]) if stages else TextMatch(text_query)
+        return set(pager.ids(match, len(product_ids), product_ids))
+
     def relaxations(self, session: Session, query: ProductQuery) -> list[RelaxedFilter]:
         """If few products match: which filter alone, dropped or widened, finds more; nearest to the query first."""
         return counted_relaxations(query, partial(self._count, session, self._understand(session, query)))
@@ -203,9 +217,17 @@ class ProductSearch:
 
         `rated_groups` have other counters of reviews than before: all their variants are sorted by these.
         """
-        ids = list(product_ids)
+        ids = sorted(set(product_ids))
         index_products(session, self.index, ids, rated_groups)
         mark_products(session, ids)
+        if ids:
+            session.execute(insert(UnwatchedChange), [{"product_id": number} for number in ids])
+
+    def note_reopened(self, session: Session, supplier_id: int) -> None:
+        """The goods of a supplier can be bought again."""
+        goods = select(ProductFacts.product_id, literal(0), literal(0))
+        goods = goods.where(ProductFacts.supplier_id == supplier_id, ProductFacts.sellable > 0)
+        session.execute(insert(UnwatchedChange).from_select(["product_id", "after_alert", "after_search"], goods))
 
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
         """Call it in every transaction that moves, closes, suspends or restores a supplier, whose row it has locked."""

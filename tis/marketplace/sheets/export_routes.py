@@ -14,7 +14,7 @@ from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.picture_links import pictures_of
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.service import supplier_for_member
-from tis.marketplace.products.writing import COLUMN_OF_FIELD
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, value_of
 from tis.marketplace.sheets.columns import COLUMNS
 from tis.marketplace.sheets.rows import write_rows
 from tis.marketplace.sheets.sheet_variants import VARIANT_COLUMNS, variant_cells
@@ -85,7 +85,7 @@ def _sheet_rows(
     rows = []
     for product in products:
         names = [name for name in COLUMNS if name not in ("pictures", *VARIANT_COLUMNS)]
-        row = {name: getattr(product, COLUMN_OF_FIELD.get(name, name)) for name in names} | variant_cells(product)
+        row = {name: value_of(product, COLUMN_OF_FIELD.get(name, name)) for name in names} | variant_cells(product)
         urls = [f"{public_url.rstrip('/')}{one.urls.large}" for one in pictures[product.id]]
         rows.append({**row, "pictures": urls})
     return rows, products[-1].id if products else None

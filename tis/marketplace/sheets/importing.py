@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.promotion_clock import apply_due
 from tis.marketplace.products.product_write import ProductWrite
 from tis.marketplace.products.service import lock_supplier_shared, require_room_for_products, supplier_for_member
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, write_products
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, undercut_by, value_of, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.columns import ColumnMapping
 from tis.marketplace.sheets.preview import PreviewRow
@@ -71,6 +72,7 @@ class SheetPlan:
     changed: list[ProductWrite] = field(default_factory=list)
     num_unchanged: int = 0
     num_repictured: int = 0  # of which nothing else changes
+    due: list[int] = field(default_factory=list)  # products of which a promotion has just begun or ended
     # Rows that name other pictures than their product has. Those of a new product get its id when it is written.
     pictures: list[tuple[SheetRow, Product | Row[Any]]] = field(default_factory=list)
 
@@ -108,10 +110,14 @@ def plan_sheet(
     """A row whose SKU the supplier has changes that product, any other creates one."""
     supplier_for_member(session, principal, supplier_id)
     products = _products_by_sku(session, supplier_id, sheet.rows, locked=locked)
+    due = apply_due(session, [product.id for product in products.values()]) if locked else []
+    if due:
+        products = _products_by_sku(session, supplier_id, sheet.rows, locked=locked)
     variants = plan_variants(session, supplier_id, sheet.rows, products, locked=locked)
     plan = _plan(supplier_id, sheet.rows, products, _same_pictures(session, sheet, products, public_url), variants)
     require_room_for_products(session, supplier_id, len(plan.created), max_products)
     plan.problems = sorted(sheet.problems + plan.problems, key=lambda problem: problem.row)
+    plan.due = due
     return plan
 
 
@@ -136,7 +142,8 @@ def import_sheet(
         return plan
     plan.variants.write_groups(session, supplier_id)
     taken = Conflict("Another request created one of these SKUs meanwhile. Send the sheet again.")
-    write_products(session, search, principal, plan.created + plan.changed, sku_taken=taken, from_sheet=True)
+    writes = plan.created + plan.changed
+    write_products(session, search, principal, writes, sku_taken=taken, from_sheet=True, also_changed=plan.due)
     return plan
 
 
@@ -167,7 +174,15 @@ def _products_by_sku(
 def _products_with(session: Session, supplier_id: int, skus: list[str], *, locked: bool) -> Iterator[Row[Any]]:
     columns = [getattr(Product, name) for name in dict.fromkeys((*_COMPARED, *TEXT_COLUMNS))]
     statement = (
-        select(Product.id, Product.supplier_id, Product.reserved, Product.version, *_OF_VARIANT, *columns)
+        select(
+            Product.id,
+            Product.supplier_id,
+            Product.reserved,
+            Product.version,
+            Product.normal_price,
+            *_OF_VARIANT,
+            *columns,
+        )
         .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.sku.in_(skus))
         .order_by(Product.id)
     )
@@ -253,8 +268,11 @@ def _plan_change(
     changed = {
         name: value
         for name, value in columns.items()
-        if name in _COMPARED and (value or None) != (getattr(product, name) or None)
+        if name in _COMPARED and (value or None) != (value_of(product, name) or None)
     } | of_variant
+    if why_not := undercut_by(product, changed):
+        plan.problems.append(RowProblem(row=row.number, field="price", message=why_not))
+        return None
     if changed.get("on_hand", product.on_hand) < product.reserved:
         message = f"must be at least {product.reserved}, the reserved units"
         plan.problems.append(RowProblem(row=row.number, field="stock_quantity", message=message))

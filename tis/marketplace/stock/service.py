@@ -20,6 +20,8 @@ from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.promoted_prices import units_left
+from tis.marketplace.kit.promotion_clock import apply_due, promotion_for_hold
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.reviews.service import count_verified, lock_buyer, verify_review
@@ -35,7 +37,7 @@ from tis.marketplace.stock.counters import (
     take_units,
 )
 from tis.marketplace.stock.schemas import MovementKind, ReservationStatus, ReservationView
-from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier
+from tis.marketplace.tables import Product, Promotion, Reservation, StockMovement, Supplier
 
 _DEFAULT_RULES = ServiceRules()
 _SHOWN = (
@@ -103,9 +105,14 @@ def hold_units(
     # Reservations that are due may hold the missing units. This waits for a sweep that is running.
     is_short = Reservation.product_id.in_(short)
     returned = _end_due(session, is_short, skip_locked=not waits) if short else Counter[int]()
-    changed = []
+    changed: list[int] = []
+    promotions: dict[int, Promotion] = {}
     for product_id, quantity in sorted(quantities.items()):
         changed += give_back_units(session, {product_id: returned[product_id]}) if product_id in returned else []
+        promotion, moved = _promotion_for(session, product_id, quantity)
+        changed += moved
+        if promotion:
+            promotions[product_id] = promotion
         available = take_units(session, product_id, quantity)
         if available is None and left[product_id] >= quantity:
             # Another transaction took the units. PostgreSQL has locked the product by now, so skip locked
@@ -117,12 +124,12 @@ def hold_units(
             named = f" of product {product_id}" if len(quantities) > 1 else ""
             raise Conflict(f"Only {require_on_sale(session, product_id)} left{named}", code="insufficient_stock")
         changed += [] if available else [product_id]
-    search.refresh(session, sorted(set(changed)))
     moment = now()
     held = [
         Reservation(
             id=str(uuid4()),
             product_id=product_id,
+            promotion_id=promotions[product_id].id if product_id in promotions else None,
             actor=principal.account,
             quantity=quantity,
             status=status,
@@ -134,7 +141,24 @@ def hold_units(
     ]
     session.add_all(held)
     session.flush()
+    # It may have been the last unit of a promotion.
+    changed += apply_due(session, sorted(number for number, one in promotions.items() if one.max_units))
+    search.refresh(session, sorted(set(changed)))
     return held
+
+
+def _promotion_for(session: Session, product_id: int, quantity: int) -> tuple[Promotion | None, list[int]]:
+    """The promotion that is in force, and the product if its price or stock has changed: the search must know."""
+    promotion, changed = promotion_for_hold(session, product_id)
+    left = units_left(session, promotion) if promotion else None
+    if promotion and left is not None and left < quantity:
+        # The product is locked by now: see `hold_units`.
+        due = _end_due(session, Reservation.promotion_id == promotion.id, skip_locked=True)
+        changed = [*changed, *give_back_units(session, due)]
+        left = units_left(session, promotion) or 0
+        if left < quantity:
+            raise Conflict(f"Only {left} units are left at the price of the promotion.", code="promotion_units")
+    return promotion, list(changed)
 
 
 def commit(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ReservationView:

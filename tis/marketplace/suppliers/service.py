@@ -172,6 +172,8 @@ def _record_status(
     session.flush()
     audit.note(session, principal, action, "supplier", supplier.id, **changes)
     search.refresh_supplier(session, supplier.id)
+    if supplier.is_active:
+        search.note_reopened(session, supplier.id)
 
 
 def export_supplier_data(session: Session, principal: Principal, supplier_id: int) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from tis.marketplace.tables.messages import ShopMessage, ShopTalk
 from tis.marketplace.tables.notices import Notice, NoticeCounter, NoticeDelivery, NoticePreferences, Webhook
 from tis.marketplace.tables.orders import CourierFee, Order, OrderAddress, OrderLine, OrderMove, ShopOrderRules
 from tis.marketplace.tables.payments import Payment, PaymentCallback, PaymentRefund, ShopPaymentMethods
+from tis.marketplace.tables.prices import ProductAlert, Promotion, SavedSearch, SearchFind, UnwatchedChange
 from tis.marketplace.tables.sales import IdempotentRequest, Reservation, Review, StockMovement
 from tis.marketplace.tables.talks import ChatUsage, Conversation, ConversationMessage, UserPreferences
 from tis.marketplace.tables.variants import ProductGroup
@@ -74,14 +75,18 @@ __all__ = [
     "PictureFetch",
     "PriceChange",
     "Product",
+    "ProductAlert",
     "ProductAttribute",
     "ProductFacts",
     "ProductGroup",
     "ProductPicture",
     "ProductVector",
+    "Promotion",
     "RefreshToken",
     "Reservation",
     "Review",
+    "SavedSearch",
+    "SearchFind",
     "SheetBatch",
     "SheetImport",
     "ShippedWord",
@@ -103,6 +108,7 @@ __all__ = [
     "Table",
     "TaxonomyVersion",
     "UNRATED",
+    "UnwatchedChange",
     "User",
     "UserPreferences",
     "Webhook",

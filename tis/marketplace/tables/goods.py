@@ -64,7 +64,8 @@ class Product(Table):
     name: Mapped[str] = mapped_column(String(255))
     description: Mapped[str | None] = mapped_column(Text)
     brand: Mapped[str | None] = mapped_column(String(100))
-    price: Mapped[int] = mapped_column(BigId)
+    price: Mapped[int] = mapped_column(BigId)  # in force now
+    normal_price: Mapped[int | None] = mapped_column(BigId)  # while a promotion is in force: what is asked otherwise
     on_hand: Mapped[int] = mapped_column(default=0)
     reserved: Mapped[int] = mapped_column(default=0)
     category: Mapped[str] = mapped_column(String(100))
@@ -98,6 +99,7 @@ class Product(Table):
 
     __table_args__ = (
         CheckConstraint(f"price BETWEEN 1 AND {MAX_RUPIAH}", name="price"),
+        CheckConstraint(f"normal_price BETWEEN 1 AND {MAX_RUPIAH}", name="normal_price"),
         CheckConstraint("on_hand >= 0 AND reserved >= 0 AND reserved <= on_hand", name="stock"),
         CheckConstraint("\"condition\" IN ('new', 'used')", name="condition"),
         CheckConstraint("granted_rating BETWEEN 0 AND 5", name="granted_rating"),

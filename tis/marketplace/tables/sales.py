@@ -53,6 +53,7 @@ class Reservation(Table):
     product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"), index=True)
     supplier_id: Mapped[int] = mapped_column(BigId)
     unit_price: Mapped[int] = mapped_column(BigId)
+    promotion_id: Mapped[int | None] = mapped_column(BigId, index=True)  # whose price it is; it may be deleted
     actor: Mapped[str | None] = mapped_column(String(32))
     quantity: Mapped[int]
     status: Mapped[str] = mapped_column(String(16), default="held")  # ordered: its units are those of an order

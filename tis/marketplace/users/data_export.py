@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import MAX_EXPORTED_ROWS, account_export, columns_of, rows_of, user_account
@@ -12,7 +12,10 @@ from tis.marketplace.tables import (
     Conversation,
     ConversationMessage,
     DataRequest,
+    ProductAlert,
     Review,
+    SavedSearch,
+    SearchFind,
     ShopToken,
     Supplier,
     SupplierInvitation,
@@ -43,8 +46,16 @@ def export_user_data(session: Session, user_id: int) -> dict[str, Any]:
         "preferences": columns_of(preferences) if preferences else None,
         "chat_usage": rows_of(session, select(ChatUsage).where(ChatUsage.user_id == user_id)),
         "data_requests": rows_of(session, select(DataRequest).where(DataRequest.user_id == user_id)),
+        "product_alerts": rows_of(session, select(ProductAlert).where(ProductAlert.user_id == user_id)),
+        "saved_searches": rows_of(session, select(SavedSearch).where(SavedSearch.user_id == user_id)),
+        "search_finds": rows_of(session, _finds(user_id)),
         **account_export(session, user_account(user_id), [name for name, is_cut in cut.items() if is_cut]),
     }
+
+
+def _finds(user_id: int) -> Select[SearchFind]:
+    own = select(SavedSearch.id).where(SavedSearch.user_id == user_id)
+    return select(SearchFind).where(SearchFind.saved_search_id.in_(own))
 
 
 def _conversations(session: Session, user_id: int) -> tuple[list[dict[str, Any]], bool]:

@@ -22,6 +22,8 @@ from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.tables import (
     ChatUsage,
     Conversation,
+    ProductAlert,
+    SavedSearch,
     Supplier,
     SupplierInvitation,
     SupplierMember,
@@ -129,7 +131,8 @@ def erase_user(
     for supplier in orphans:
         erase_supplier(session, principal, search, supplier)
     session_ids = session.scalars(select(Conversation.session_id).where(Conversation.user_id == user_id)).all()
-    for table in (Conversation, UserPreferences, ChatUsage):  # messages go with their conversation
+    # Messages go with their conversation, what a search has found with the search.
+    for table in (Conversation, UserPreferences, ChatUsage, ProductAlert, SavedSearch):
         session.execute(delete(table).where(table.user_id == user_id))
     _clear_personal_data(user)
     audit.note(session, principal, "user.erase", "user", user_id, **noted)

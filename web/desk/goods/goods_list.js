@@ -96,21 +96,25 @@ async function pageOf(answer, parameter) {
   const link = /<[^>]*\?([^>]*)>;\s*rel="next"/.exec(answer.headers.get("link") ?? "");
   const counted = answer.headers.get("x-total-count");
   return {
-    items: await answer.json(),
+    items: (await answer.json()).map(asTheShopSets),
     total: counted === null ? null : Number(counted),
     isExact: answer.headers.get("x-total-count-is") !== "lower-bound",
     next: link && new URLSearchParams(link[1]).get(parameter),
   };
 }
 
+/** The shop sets the normal price; while a promotion is in force, the `price` of the product is that of the promotion. */
+const asTheShopSets = (product) => (product.promotion ? { ...product, price: product.promotion.normal_price } : product);
+
 /** Puts what the server has answered into the list. */
-export function replaceRow(product) {
+export function replaceRow(answered) {
+  const product = asTheShopSets(answered);
   if (goods.value) goods.value = { ...goods.value, items: goods.value.items.map((one) => (one.id === product.id ? { ...one, ...product } : one)) };
   if (chosen.value.has(product.id)) chosen.value = new Map(chosen.value).set(product.id, { ...chosen.value.get(product.id), ...product });
 }
 
 export async function refreshRow(id) {
-  const product = await marketJson(`api/products/${id}`);
+  const product = asTheShopSets(await marketJson(`api/products/${id}`));
   replaceRow(product);
   return product;
 }

@@ -13,6 +13,7 @@ import { asked, fault, goods, hasNext, isLoading, load, nextPage, openGoods, pag
 import { GoodsGrid } from "./grid.js";
 import { PicturesDialog } from "./pictures_dialog.js";
 import { ProductDialog } from "./product_dialog.js";
+import { PromotionDialog } from "./promotion_dialog.js";
 import { UndoBar } from "./undo_bar.js";
 import { forgetChanges } from "./undoing.js";
 
@@ -37,7 +38,8 @@ export function GoodsPart({ shop }) {
     <datalist id="desk-categories">${categories().map(({ slug, name }) => html`<option value=${slug}>${name}</option>`)}</datalist>
     <${UndoBar} />
     ${dialog?.kind === "product" && html`<${ProductDialog} product=${dialog.product} onClose=${close} />`}
-    ${dialog?.kind === "pictures" && html`<${PicturesDialog} product=${dialog.product} onClose=${close} />`}`;
+    ${dialog?.kind === "pictures" && html`<${PicturesDialog} product=${dialog.product} onClose=${close} />`}
+    ${dialog?.kind === "promotion" && html`<${PromotionDialog} product=${dialog.product} shop=${shop} onClose=${close} />`}`;
 }
 
 function List({ onDialog }) {
@@ -45,7 +47,8 @@ function List({ onDialog }) {
   const { q, show, category } = asked.value;
   if (!items.length && pageNumber.value === 1) return html`<${Empty} isFiltered=${Boolean(q || category || show !== "all")} onNew=${() => onDialog({ kind: "product" })} />`;
   return html`<div class="row-wrap goods-head"><p class="grow soft" role="status">${isExact ? counted("goods.found", total) : t("goods.found.least", { number: formatNumber(total) })}</p><p class="goods-keys faint"><small><kbd class="kbd">Enter</kbd> ${t("goods.keys.edit")} · <kbd class="kbd">Esc</kbd> ${t("goods.keys.leave")} · <kbd class="kbd">Ctrl Z</kbd> ${t("goods.keys.undo")}</small></p></div>
-    <${GoodsGrid} onDetails=${(product) => onDialog({ kind: "product", product })} onPictures=${(product) => onDialog({ kind: "pictures", product })} />`;
+    <${GoodsGrid} onDetails=${(product) => onDialog({ kind: "product", product })} onPictures=${(product) => onDialog({ kind: "pictures", product })}
+      onPromotion=${(product) => onDialog({ kind: "promotion", product })} />`;
 }
 
 function Empty({ isFiltered, onNew }) {

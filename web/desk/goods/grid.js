@@ -18,8 +18,8 @@ import { deleteProduct } from "./product_changes.js";
 const place = signal({ row: 1, column: 2 });
 const isCoarse = matchMedia("(pointer: coarse)");
 
-/** `onDetails(product)` and `onPictures(product)` open their dialogs. */
-export function GoodsGrid({ onDetails, onPictures }) {
+/** `onDetails(product)`, `onPictures(product)` and `onPromotion(product)` open their dialogs. */
+export function GoodsGrid({ onDetails, onPictures, onPromotion }) {
   const ref = useRef(null);
   const { items, total } = goods.value;
   const goTo = (row, column) => {
@@ -69,7 +69,7 @@ export function GoodsGrid({ onDetails, onPictures }) {
   const focusable = (row, column) => ({ "data-at": `${row}.${column}`, tabindex: current === row && place.value.column === column ? 0 : -1, onFocus: () => { place.value = { row, column }; } });
   return html`<div class="goods-grid" role="grid" aria-label=${t("desk.goods")} aria-multiselectable="true" aria-rowcount=${total === null ? -1 : total + 1} aria-busy=${isLoading.value} ref=${ref} onKeyDown=${onKey} onClick=${onClick}>
     <${HeaderRow} items=${items} />
-    ${items.map((product, at) => html`<${Row} key=${product.id} product=${product} row=${at + 1} index=${(pageNumber.value - 1) * PAGE + at + 2} focusable=${focusable} leave=${leave} onDetails=${onDetails} onPictures=${onPictures} />`)}
+    ${items.map((product, at) => html`<${Row} key=${product.id} product=${product} row=${at + 1} index=${(pageNumber.value - 1) * PAGE + at + 2} focusable=${focusable} leave=${leave} onDetails=${onDetails} onPictures=${onPictures} onPromotion=${onPromotion} />`)}
   </div>`;
 }
 
@@ -87,14 +87,14 @@ function HeaderRow({ items }) {
   })}</div>`;
 }
 
-function Row({ product, row, index, focusable, leave, onDetails, onPictures }) {
+function Row({ product, row, index, focusable, leave, onDetails, onPictures, onPromotion }) {
   const isChosen = chosen.value.has(product.id);
   return html`<div class=${isChosen ? "goods-row is-chosen" : "goods-row"} role="row" aria-rowindex=${index} aria-selected=${isChosen}>${COLUMNS.map((column, at) => {
     const shared = { key: column.id, product, focusable: focusable(row, at) };
     if (column.kind === "choose") return html`<${ChooseCell} ...${shared} isChosen=${isChosen} />`;
     if (column.kind === "picture") return html`<${PictureCell} ...${shared} onPictures=${onPictures} />`;
     if (column.kind === "switch") return html`<${SwitchCell} ...${shared} />`;
-    if (column.kind === "actions") return html`<${ActionsCell} ...${shared} onDetails=${onDetails} onPictures=${onPictures} />`;
+    if (column.kind === "actions") return html`<${ActionsCell} ...${shared} onDetails=${onDetails} onPictures=${onPictures} onPromotion=${onPromotion} />`;
     return html`<${TypedCell} ...${shared} column=${column} onLeave=${leave(row, at)} />`;
   })}</div>`;
 }
@@ -116,11 +116,12 @@ function SwitchCell({ product, focusable }) {
     ${state && state.state !== "saving" && html`<small class="goods-refusal" role="alert">${state.message}</small>`}</div>`;
 }
 
-function ActionsCell({ product, focusable, onDetails, onPictures }) {
+function ActionsCell({ product, focusable, onDetails, onPictures, onPromotion }) {
   const remove = () => deleteProduct(product).catch((error) => toast(messageOf(error), "circle-alert"));
   const items = [
     { icon: "pencil", label: t("goods.details"), onSelect: () => onDetails(product) },
     { icon: "image", label: t("goods.pictures"), onSelect: () => onPictures(product) },
+    { icon: "percent", label: t("goods.promotion"), onSelect: () => onPromotion(product) },
     { icon: "shopping-bag", label: t("goods.in.shop"), onSelect: () => location.assign(`${addressOf("shop")}#/p/${product.id}`) },
     { icon: "trash-2", label: t("delete"), danger: true, onSelect: remove },
   ];

@@ -3,8 +3,9 @@
 import { Badge, Icon } from "../../design/components.js";
 import { addressOf } from "../../app/addresses.js";
 import { html, signal } from "../../app/view.js";
-import { counted, formatNumber, formatRupiah, language, t, wordOr } from "../../app/words.js";
+import { counted, formatNumber, language, t, wordOr } from "../../app/words.js";
 import { productHash } from "../address/place.js";
+import { Price } from "./price.js";
 
 const MAX_COMPARED = 4;
 const FEW = 5;
@@ -20,7 +21,7 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
   const isChosen = compared.value.includes(product.id);
   return html`<article class=${compact ? "product-card compact" : "product-card"}>
     <a class="product-link" href=${productHash(product.id)}><${Picture} product=${product} compact=${compact} /><h3 class="product-name">${product.name}</h3></a>
-    <p class="product-price numbers">${formatRupiah(product.price)}</p>
+    <${Price} product=${product} />
     <${Variants} variants=${product.variants} />
     <div class="row-wrap product-facts">
       <${Stars} rating=${product.rating} number=${product.rating_count} />

@@ -6,6 +6,7 @@ import { t } from "../../app/words.js";
 import { marketJson } from "../../market/market_calls.js";
 import { isLive, listenToNotices } from "../../market/notices.js";
 
+const PRICE_NEWS = ["price.fell", "stock.back", "search.match"];
 const SAID = ["accepted", "refused", "sold", "expired"];
 const ASK_MILLISECONDS = 2000;
 const MAX_SHOWN = 50;
@@ -47,7 +48,10 @@ export async function release(id) {
 /** From the start of the page: also who looks at other goods learns what a shop has answered. */
 export function hearOfHolds() {
   const hear = async ({ type, role, reservation_id: id }) => {
-    if (role !== "buyer" || !id) return;
+    if (role !== "buyer" || !type.startsWith("hold.")) {
+      if (PRICE_NEWS.includes(type)) toast(t(`shop.news.${type}`), "bell");
+      return;
+    }
     const news = type.replace("hold.", "");
     const changed = await marketJson(`api/reservations/${id}`).catch(() => null);
     if (changed) numChanges += 1;

@@ -2,9 +2,10 @@
 
 import { Badge, Button, Icon, Note } from "../../design/components.js";
 import { html, useEffect, useRef, useState } from "../../app/view.js";
-import { formatRupiah, t } from "../../app/words.js";
+import { t } from "../../app/words.js";
 import { marketJson } from "../../market/market_calls.js";
 import { attributeName, attributeText, compared, kilometres, Stars, Stock, toggleCompared } from "../goods/product_card.js";
+import { Price, PromotionFacts } from "../goods/price.js";
 import { near, nearParameters } from "../address/near.js";
 import { listHash, parametersOf } from "../address/place.js";
 import { Choices, variantOf } from "./choices.js";
@@ -13,6 +14,7 @@ import { HoldBox } from "./hold_box.js";
 import { OpeningHours } from "./opening_hours.js";
 import { PriceChart } from "./price_chart.js";
 import { Reviews } from "./reviews.js";
+import { TellMe } from "./tell_me.js";
 
 export function ProductPage({ id }) {
   const [seen, setSeen] = useState(null);
@@ -46,12 +48,14 @@ export function ProductPage({ id }) {
       <${Gallery} key=${id} product=${product} />
       <div class="stack">
         <h2>${product.name}</h2>
-        <p class="product-price large numbers" aria-live="polite">${formatRupiah(product.price)}</p>
+        <div aria-live="polite"><${Price} product=${product} large /></div>
+        ${product.promotion && html`<${PromotionFacts} promotion=${product.promotion} zone=${shop.time_zone} />`}
         <div class="row-wrap"><${Stars} rating=${product.rating} number=${product.rating_count} /><${Badge} kind=${product.condition === "used" ? "warn" : ""}>${t(`shop.value.condition.${product.condition}`)}<//><${Stock} product=${product} />
           <span class="soft numbers">${t("shop.in.stock", { number: product.available_quantity })}</span></div>
         ${product.fulfilment && html`<p class="delivery"><${Icon} name=${product.fulfilment.suggestion === "pickup" ? "store" : "truck"} /> ${product.fulfilment.reason}</p>`}
         <${Choices} group=${product.group} id=${id} />
         <${HoldBox} key=${id} product=${product} onChange=${refresh} />
+        <${TellMe} key=${id} product=${product} />
         <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
       </div>
     </div>

@@ -9,6 +9,7 @@ import { near } from "../address/near.js";
 import { changed, goTo, listHash, MANY, ONE, place } from "../address/place.js";
 import { labelOf } from "./chips.js";
 import { fault, found, isLoading, loadMore } from "./found.js";
+import { SaveSearch } from "./save_search.js";
 
 const MapOfShops = later(async () => (await import("./map_of_shops.js")).MapOfShops, () => toast(t("shop.map.failed"), "circle-alert"), { early: false });
 const SORTS = ["relevance", "price_asc", "price_desc", "rating", "newest", "distance"];
@@ -21,7 +22,7 @@ export function Results({ asked }) {
   const byMeaning = new Set(seen.by_meaning ?? []);
   return html`<section class="results" aria-busy=${isLoading.value} aria-label=${t("shop.results")}>
     <div class="row-wrap results-head"><h2 class="visually-hidden">${t("shop.results")}</h2><p class="grow results-number" role="status">${numberOf(seen)}</p>
-      <${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//><${SortChoice} asked=${asked} /></div>
+      <${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//><${SaveSearch} asked=${asked} /><${SortChoice} asked=${asked} /></div>
     <${Remarks} asked=${asked} seen=${seen} />
     ${isMap && html`<${MapOfShops} goods=${seen.items} />`}
     <div class="goods" hidden=${isMap}>${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>

@@ -6,7 +6,7 @@ from alembic import op
 from tis.marketplace.columns import BigId, UTCDateTime, now
 
 revision = "0012"
-down_revision = "0010"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 
