@@ -43,6 +43,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.kit.notice_outbox.forget_notices",
         "marketplace.orders.ending.end_orders_of",
         "marketplace.orders.ending.has_waiting_orders",
+        "marketplace.orders.moving.mark_paid",
         "marketplace.pictures.service.erase_pictures",
         "marketplace.pictures.service.exported_pictures",
         "marketplace.pictures.service.replace_pictures",
@@ -61,6 +62,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "it undoes, or begins, what its own package does": (
         "chat.media.MediumPlaceholder",
         "engine.text.markers.join_markers",
+        "marketplace.payment_providers.credentials.seal",
         "marketplace.reading.measures.with_spaced_measures",
     ),
     "it knows what no caller should: sockets and addresses, the process, its limits and its numbers": (
