@@ -15,6 +15,7 @@ from tis.marketplace.orders.states import HOLDS_UNITS, Mover, OrderState, find_m
 from tis.marketplace.tables import CourierFee, Order, OrderAddress, OrderMove, ShopOrderRules
 
 _WAITING = sorted(HOLDS_UNITS - {"draft"})
+_MAX_PARAMETERS = 500  # databases limit those of a statement
 _BUYER_GONE, _SHOP_GONE = "The account of the buyer was deleted.", "The shop was deleted."
 
 
@@ -36,8 +37,9 @@ def end_orders_of(session: Session, accounts: Collection[str]) -> Counter[int]:
     locked = select(Order).where(or_(is_bought, is_of_shop)).order_by(Order.id).with_for_update(key_share=True)
     orders = session.scalars(locked.execution_options(populate_existing=True)).all()
     units: Counter[int] = Counter()
-    for line in lines_of(session, [order.id for order in orders]):
-        units[line.product_id] += line.quantity
+    for first in range(0, len(orders), _MAX_PARAMETERS):
+        for line in lines_of(session, [order.id for order in orders[first : first + _MAX_PARAMETERS]]):
+            units[line.product_id] += line.quantity
     for order in orders:
         _end(session, order, is_by_shop=order.supplier_id in supplier_ids)
     session.flush()

@@ -9,6 +9,7 @@ reservations; a reservation that finds too little sweeps its product itself, so 
 Locks: suppliers, users, reservations, orders, reviews, products, entries of the search, words, counters of notices;
 within a table by id (`tests/marketplace/test_lock_order.py`). The search index is refreshed when the
 last unit goes and when the first comes back. Units on hand are the sum of the movements, reserved units the sum of
-the held reservations and of the orders that hold units: `tests/marketplace/stock/test_random_order.py` runs random operations and checks it. Reasons:
+the held reservations and of the orders that hold units: `tests/marketplace/stock/test_random_order.py` and
+`tests/marketplace/orders/test_order_walk.py` run random operations and check it. Reasons:
 `docs/decisions/0014-transactions.md`, `0030-reservations-and-reviews.md`.
 """
