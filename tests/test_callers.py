@@ -44,6 +44,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.orders.ending.end_orders_of",
         "marketplace.orders.ending.has_waiting_orders",
         "marketplace.kit.promotion_clock.promotion_for_hold",
+        "marketplace.orders.moving.mark_paid",
         "marketplace.pictures.service.erase_pictures",
         "marketplace.pictures.service.exported_pictures",
         "marketplace.pictures.service.replace_pictures",
@@ -62,6 +63,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "it undoes, or begins, what its own package does": (
         "chat.media.MediumPlaceholder",
         "engine.text.markers.join_markers",
+        "marketplace.payment_providers.credentials.seal",
         "marketplace.reading.measures.with_spaced_measures",
     ),
     "it knows what no caller should: sockets and addresses, the process, its limits and its numbers": (

@@ -51,7 +51,7 @@ class Book:
             return payment
 
 
-class Handler(BaseHTTPRequestHandler):
+class ProviderHandler(BaseHTTPRequestHandler):
     book: Book
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -260,8 +260,8 @@ def xendit_refund(key: str, amount: int, moods: dict[str, str]) -> dict[str, Any
 
 
 def main() -> None:
-    Handler.book = Book(Path(sys.argv[2]))
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    ProviderHandler.book = Book(Path(sys.argv[2]))
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), ProviderHandler).serve_forever()
 
 
 if __name__ == "__main__":

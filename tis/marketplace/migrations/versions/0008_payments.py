@@ -117,15 +117,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-
-    op.drop_index(op.f("ix_payment_refunds_payment_id"), table_name="payment_refunds")
-    op.drop_index("ix_payment_refunds_order_id_created_at", table_name="payment_refunds")
-    op.drop_index(op.f("ix_payment_refunds_created_by"), table_name="payment_refunds")
-    op.drop_index("ix_payment_refunds_check_at", table_name="payment_refunds", **_where("check_at IS NOT NULL"))
-    op.drop_table("payment_refunds")
-    op.drop_index(op.f("ix_payment_callbacks_seen_at"), table_name="payment_callbacks")
-    op.drop_table("payment_callbacks")
-    op.drop_index("ix_payments_order_id_created_at", table_name="payments")
-    op.drop_index("ix_payments_check_at", table_name="payments", **_where("check_at IS NOT NULL"))
-    op.drop_table("payments")
-    op.drop_table("shop_payment_methods")
+    for table in ("payment_refunds", "payment_callbacks", "payments", "shop_payment_methods"):  # with their indexes
+        op.drop_table(table)
