@@ -13,7 +13,7 @@ G = "{http://base.google.com/ns/1.0}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 
 
-class Seller:
+class SellingShop:
     """A shop that sells by the API."""
 
     def __init__(self, client: httpx2.Client, shop: Shop) -> None:
