@@ -24,7 +24,8 @@ _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 # The columns that make an entry.
 _OF_PRODUCT = (
     "id supplier_id name description brand tags sku attributes category category_key price on_hand reserved"
-    " is_available condition granted_rating rating_rank created_at group_id"
+    " is_available condition rating_sum rating_count verified_sum verified_count granted_rating rating_rank created_at"
+    " group_id"
 ).split()
 _OF_SUPPLIER = "city_key public_latitude public_longitude status deleted_at".split()
 _COLUMNS = (
@@ -101,12 +102,14 @@ def _index_batch(
     products = {product.id: product for product in _select_indexable(session, ids)}
     # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
     known = _lock_known(session, ids, rated_groups)
+    # Behind the locks, too: a review of another variant writes these before it writes the entries of all.
+    counters = _group_counters(session, {product.group_id for product in products.values()})
     removed = [one for one in known if one not in products]
     outdated, entries = list(removed), list[IndexEntry]()
     inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
     for product_id, product in products.items():
         before = known.get(product_id)
-        columns = _columns(product, None if all_anew else before)
+        columns = _columns(product, None if all_anew else before, counters.get(product.group_id))
         entry = index_entry(product, cell_token_at(columns["latitude"], columns["longitude"]))
         columns |= {"words_digest": entry.digest, "attributes": entry.counted_attributes}
         is_moved = before is not None and cell_token_at(before.latitude, before.longitude) != entry.cell
@@ -176,11 +179,9 @@ def _rate_groups(session: Session, group_ids: Sequence[int]) -> None:
 
 def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
     """Only products that are not deleted."""
-    columns: list[Any] = [getattr(Product, name) for name in _OF_PRODUCT]
+    columns = [getattr(Product, name) for name in _OF_PRODUCT]
     columns += [Supplier.__table__.c[name] for name in _OF_SUPPLIER]
-    columns += [func.coalesce(getattr(ProductGroup, name), getattr(Product, name)).label(name) for name in COUNTERS]
     rows = select(*columns).join(Supplier, Supplier.id == Product.supplier_id)
-    rows = rows.outerjoin(ProductGroup, ProductGroup.id == Product.group_id)
     rows = rows.where(Product.id.in_(ids), Product.deleted_at.is_(None)).order_by(Product.id)
     if session.get_bind().dialect.name == "postgresql":
         # Waits for concurrent changes of the products, so the last of them indexes the final state. Not the supplier:
@@ -189,19 +190,27 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
     return session.execute(rows).all()
 
 
-def _columns(product: Row[Any], known: KnownFacts | None) -> dict[str, Any]:
+def _group_counters(session: Session, group_ids: Iterable[int | None]) -> dict[int | None, Row[Any]]:
+    ids = [one for one in group_ids if one is not None]
+    if not ids:
+        return {}
+    columns = (ProductGroup.id, *(getattr(ProductGroup, name) for name in COUNTERS))
+    return {row.id: row for row in session.execute(select(*columns).where(ProductGroup.id.in_(ids)))}
+
+
+def _columns(product: Row[Any], known: KnownFacts | None, of_group: Row[Any] | None) -> dict[str, Any]:
     """All columns but those of words and attributes. Those of the supplier are the known ones, if there are any."""
     is_hidden = known.sellable < 0 if known else product.status != "active" or product.deleted_at is not None
     sellable = int(product.is_available and product.on_hand > product.reserved)
     rank = product.rating_rank
-    if product.group_id is not None:
-        rank = rating_rank_of(product.granted_rating, *weighted_stars(product))
+    if of_group is not None:
+        rank = rating_rank_of(product.granted_rating, *weighted_stars(of_group))
     return {
         "product_id": product.id,
         "supplier_id": product.supplier_id,
         "sellable": sellable - _HIDDEN * is_hidden,
         "price": product.price,
-        "rating": mean_rating(product),
+        "rating": mean_rating(product, of_group),
         "rating_rank": rank,
         "created_us": round(product.created_at.timestamp() * 1_000_000),
         "latitude": known.latitude if known else product.public_latitude,
