@@ -121,6 +121,7 @@ WITHOUT_KEY = {
     ),
     "/api/orders/{order_id}/return-request",
     "/api/orders/{order_id}/return-refusal",
+    "/api/promotions/{promotion_id}/end",
     "/api/talks/{talk_id}/pictures",  # the picture that was sent last changes nothing
     "/api/talks/{talk_id}/draft",
     "/api/talks/{talk_id}/messages/{number}/report",

@@ -37,6 +37,8 @@ class WebhookSender:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
+        if self._thread:
+            return  # its event belongs to one loop
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="webhooks", daemon=True)
         self._thread.start()
 
