@@ -127,7 +127,7 @@ def test_a_database_of_a_later_version_is_refused_with_a_reason(database_url: st
     migrated = Database(database_url)
     migrate(migrated)
     with migrated.writing() as session:
-        newest = session.scalar(text("SELECT version_num FROM alembic_version"))
+        latest = session.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with ExitStack() as stack:  # the first stays open: its connections must not keep the lock of migrations
         for _ in range(2):
@@ -137,6 +137,6 @@ def test_a_database_of_a_later_version_is_refused_with_a_reason(database_url: st
                 pass
             assert market.state == "waiting" and "Another version of the server" in (market.failure or "")
     with migrated.writing() as session:
-        session.execute(text("UPDATE alembic_version SET version_num = :newest"), {"newest": newest})
+        session.execute(text("UPDATE alembic_version SET version_num = :latest"), {"latest": latest})
     assert migrated.is_migrated(MIGRATIONS)
     migrated.close()
