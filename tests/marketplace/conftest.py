@@ -34,12 +34,14 @@ CORE_ON_MARIADB = {
     f"tests.marketplace.{name}"
     for name in (
         "test_migrations",
+        "alerts.test_product_alerts",
         "auth.test_registration_keys",
         "auth.test_sessions",
         "pictures.test_picture_removal",
         "pictures.test_pictures",
         "products.test_idempotency",
         "products.test_products",
+        "promotions.test_promotions",
         "stock.test_concurrent_buyers",
         "stock.test_reservations",
         "suppliers.test_numbers",
