@@ -66,7 +66,7 @@ def test_a_promotion_that_the_desk_sets_is_shown_in_the_shop(visitor: Visitor, s
     visitor.picture(page, "shop-promotion-list")
     page.goto(f"{server.url}/shop#/?q=laptop&max_price=9000000")
     desk.button("shop.saved.do").click()
-    expect(page.get_by_text(t("shop.saved.done"))).to_be_visible()
+    expect(page.locator(".toast").get_by_text(t("shop.saved.done"))).to_be_visible()
     page.goto(f"{server.url}/shop#/saved")
     expect(page.get_by_role("heading", level=2, name=t("shop.saved.searches"), exact=True)).to_be_visible()
     told = page.get_by_role("switch", name=t("shop.saved.tells"), exact=True)
@@ -75,3 +75,4 @@ def test_a_promotion_that_the_desk_sets_is_shown_in_the_shop(visitor: Visitor, s
     visitor.picture(page, "shop-saved")
     page.locator(".card").get_by_role("button").click()
     expect(page.get_by_text(t("shop.saved.none"))).to_be_visible()
+    page.goto("about:blank")  # ends the stream of notices, for which the server would wait

@@ -34,6 +34,7 @@ CORE_ON_MARIADB = {
     f"tests.marketplace.{name}"
     for name in (
         "test_migrations",
+        "alerts.test_product_alerts",
         "auth.test_registration_keys",
         "feeds.test_concurrent_writers",
         "feeds.test_feed",
@@ -49,6 +50,7 @@ CORE_ON_MARIADB = {
         "pictures.test_pictures",
         "products.test_idempotency",
         "products.test_products",
+        "promotions.test_promotions",
         "stock.test_concurrent_buyers",
         "stock.test_reservations",
         "suppliers.test_numbers",
