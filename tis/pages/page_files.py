@@ -53,7 +53,8 @@ class PageFiles:
     async def page(self, name: str, depth: int = 0) -> Document:
         """In development it reads the folder anew, and what the page loads comes from the same reading."""
         files = await self.files(anew=self.in_development)
-        return await self._documents.get(f"{files.digest}/{name}", lambda: files.page(name, depth, self._marks))
+        of_depth = f"{files.digest}/{depth}/{name}"
+        return await self._documents.get(of_depth, lambda: files.page(name, depth, self._marks))
 
 
 async def _page_files(request: Request) -> PageFiles:

@@ -130,11 +130,13 @@ def test_the_policy_of_the_page_is_that_of_the_shop(internet: httpx2.Client, sel
 
 
 def test_all_that_the_page_names_is_there(internet: httpx2.Client, seller: SellingShop) -> None:
+    assert internet.get("/shop").status_code == 200  # the same file, whose addresses are others
     page = internet.get(f"/shop/products/{seller.sell()}").text
     addresses = set(re.findall(r'(?:src|href)="(\.\./[^"]+)"', page))
     assert len(addresses) > 10
     for address in addresses:
         assert internet.get("/" + address.removeprefix("../../")).status_code == 200, address
+    assert not re.findall(r'(?:src|href)="pages/', page) and "../" not in internet.get("/shop").text
 
 
 def test_texts_that_give_orders_to_models_are_not_told(internet: httpx2.Client, seller: SellingShop) -> None:

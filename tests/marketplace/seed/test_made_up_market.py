@@ -21,6 +21,7 @@ from tis.marketplace.tables import PriceChange, Product, Review, StockMovement, 
 @pytest.fixture
 def market(database_url: str) -> Any:
     market = Market(Database(database_url), MarketRules(jwt_secret=SECRET))
+    commands.bring_up_to_date(market.database)
     yield market
     market.close()
 
