@@ -37,7 +37,7 @@ _RULES = ServiceRules(
 )
 _LONGEST_WAIT = text("SELECT max(extract(epoch FROM clock_timestamp() - waitstart)) FROM pg_locks WHERE NOT granted")
 _SAMPLE_SECONDS = 0.005
-_NUM_THREADS, _NUM_SHOPS, _NUM_GOODS, _NUM_BUYERS = 16, 10, 100, 200
+_NUM_THREADS, _NUM_SHOPS, _NUM_GOODS, _NUM_BUYERS = 8, 10, 100, 200
 
 
 class LockWatch(threading.Thread):

@@ -49,18 +49,17 @@ def draft_order(
     _require_room(session, principal, rules)
     if quantities:
         require_within_caps(session, principal, rules, quantities)
+    order, terms = _new_order(session, principal, supplier), rules_of(session, supplier.id)
+    order.tax_rate, order.tax_number, order.return_days = terms.tax_rate, terms.tax_number, terms.return_days
     held = list(take_for_order(session, principal, form.reservations)) if form.reservations else []
-    order = _new_order(session, principal, supplier)
     order.due_at = min(
         now() + timedelta(seconds=rules.reservation_seconds),
         *(one.created_at + MAX_HOLD for one in held),
         now() + MAX_HOLD,
     )
-    if quantities:
+    if quantities:  # late: others wait for these products until the transaction ends
         held += hold_units(session, principal, search, quantities, rules.reservation_seconds, "ordered", waits=not held)
     lines = _lines_of(session, order, held)
-    terms = rules_of(session, supplier.id)
-    order.tax_rate, order.tax_number, order.return_days = terms.tax_rate, terms.tax_number, terms.return_days
     add_up(order, lines)
     with session.no_autoflush:  # one INSERT: an UPDATE would lock the order after its products
         session.add_all([order, *lines])
@@ -170,21 +169,20 @@ def _new_order(session: Session, principal: Principal, supplier: Supplier) -> Or
 
 def _lines_of(session: Session, order: Order, held: Sequence[Reservation]) -> list[OrderLine]:
     """At the prices of the holds. One order of products for everybody."""
-    ids = {one.product_id for one in held}
-    goods = {
-        row.id: row for row in session.execute(select(Product.id, Product.name, Product.sku).where(Product.id.in_(ids)))
-    }
+    rows = select(Reservation, Product.name, Product.sku).join(Product, Product.id == Reservation.product_id)
+    of_order = rows.where(Reservation.id.in_([one.id for one in held]))
+    found = session.execute(of_order.execution_options(populate_existing=True)).all()
     return [
         OrderLine(
             order_id=order.id,
             position=position,
             product_id=one.product_id,
             reservation_id=one.id,
-            name=goods[one.product_id].name,
-            sku=goods[one.product_id].sku,
+            name=name,
+            sku=sku,
             unit_price=one.unit_price,
             ordered=one.quantity,
             quantity=one.quantity,
         )
-        for position, one in enumerate(sorted(held, key=lambda one: (one.product_id, one.id)), start=1)
+        for position, (one, name, sku) in enumerate(sorted(found, key=lambda row: (row[0].product_id, row[0].id)), 1)
     ]

@@ -203,13 +203,12 @@ def late(order: Order) -> Conflict:
 
 
 def _set_times(session: Session, order: Order, move: Move, moment: datetime, rules: ServiceRules) -> None:
+    terms = rules_of(session, order.supplier_id) if move.target in ("placed", "accepted") else None
     order.due_at = None
-    if move.target == "placed":
-        order.placed_at = moment
-        order.due_at = moment + timedelta(hours=rules_of(session, order.supplier_id).accept_hours)
-    elif move.target == "accepted":
-        order.accepted_at = moment
-        order.due_at = moment + timedelta(hours=rules_of(session, order.supplier_id).pay_hours)
+    if terms and move.target == "placed":
+        order.placed_at, order.due_at = moment, moment + timedelta(hours=terms.accept_hours)
+    elif terms:
+        order.accepted_at, order.due_at = moment, moment + timedelta(hours=terms.pay_hours)
     elif move.target in ("handed_over", "shipped"):
         order.due_at = moment + timedelta(days=rules.order_receipt_days)
     if move.target == "paid" or (move.target == "handed_over" and move.only == "cash"):

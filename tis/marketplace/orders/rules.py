@@ -38,7 +38,7 @@ class DeliveryPrice:
 
 def rules_of(session: Session, supplier_id: int) -> ShopOrderRules:
     """A shop that never said how takes no orders."""
-    rules = session.get(ShopOrderRules, supplier_id, populate_existing=True)
+    rules = session.get(ShopOrderRules, supplier_id)
     return rules or ShopOrderRules(supplier_id=supplier_id, version=0, **OrderRulesForm().model_dump(include={*_RULES}))
 
 
