@@ -117,3 +117,52 @@ def test_an_order_goes_all_the_way_and_one_piece_comes_back(visitor: Visitor, ma
     visitor.picture(buyer.page, "shop-order-returned")
     for page in (desk.page, buyer.page):
         page.close()
+
+
+@on_both_screens
+def test_an_order_is_paid_into_the_account_that_the_shop_has_named(visitor: Visitor, market: AdminsMarket) -> None:
+    owner = market.person("Budi Specimen")
+    given = {"name": "Budi Specimen", "business_name": "Kios Budi", "email": owner["email"].replace("@", "-shop@")}
+    place = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta"}
+    shop = market.made("/api/suppliers/register", {**given, **place}, owner)
+    product = market.product({**shop, "access_token": owner["access_token"]}, name="Sapu lidi", price=20_000)
+    headers = {"Authorization": f"Bearer {owner['access_token']}"}
+    rules = market.http.put(f"/api/suppliers/{shop['id']}/order-rules", json={"takes_orders": True}, headers=headers)
+    assert rules.status_code == 200, rules.text
+
+    desk = OrderDesk(visitor.open(f"{market.url}/desk"), visitor.look)
+    desk.sign_in(owner["email"], PASSWORD)
+    desk.show("shop")
+    desk.tab("own.tab.payments")
+    for field, text in (("bank_name", "Bank Contoh"), ("account_number", "1234567890"), ("account_holder", "Budi S.")):
+        desk.page.get_by_role("textbox", name=desk.t(f"methods.{field}"), exact=True).fill(text)
+    desk.button("methods.account.save").click()
+    expect(desk.button("methods.account.remove")).to_be_visible()
+    require_accessible(desk.page)
+    visitor.picture(desk.page, "desk-payments")
+
+    buyer = market.person("Dewi Specimen")
+    order = {"items": [{"product_id": product, "quantity": 1}], "place": {"payment_method": "transfer"}}
+    made = market.made("/api/orders", order, buyer)
+    market.made(f"/api/orders/{made['id']}/accept", {}, owner)
+    shopper = ShopPage(visitor.open(f"{market.url}/shop"), visitor.look)
+    shopper.button("account.login").click()
+    for field, text in (("email", buyer["email"]), ("password", PASSWORD)):
+        shopper.dialog.get_by_role("textbox", name=shopper.t(f"account.{field}"), exact=True).fill(text)
+    shopper.dialog.get_by_role("button", name=shopper.t("account.login.do"), exact=True).click()
+    expect(shopper.dialog).to_have_count(0)
+    shopper.account("orders")
+    box = shopper.page.get_by_role("region", name=shopper.t("pay.how"), exact=True)
+    expect(box).to_contain_text("1234567890")
+    expect(box).to_contain_text(made["number"])
+    require_accessible(shopper.page)
+    visitor.picture(shopper.page, "shop-pay")
+
+    desk.show("orders")
+    desk.tab("order.state.accepted")
+    theirs = desk.page.get_by_role("article", name=desk.t("order.of", number=made["number"]), exact=True)
+    desk.act(theirs, "orders.paid.do")
+    expect(box).to_have_count(0)
+    expect(shopper.page.get_by_text(shopper.t("order.state.paid"), exact=True).first).to_be_visible()
+    for page in (desk.page, shopper.page):
+        page.close()

@@ -14,10 +14,11 @@ import { NoticesPanel } from "./notices_panel.js";
 import { learnShops } from "../own_shop/own_shop.js";
 import { OrderRulesForm } from "./order_rules_form.js";
 import { fault, profile, readProfile } from "./own_profile.js";
+import { PaymentsPanel } from "./payments_panel.js";
 import { ProfileForm } from "./profile_form.js";
 import { TokensPanel } from "./tokens_panel.js";
 
-const PANELS = { profile: ProfileForm, hours: HoursForm, orders: OrderRulesForm, members: MembersPanel, notices: NoticesPanel, card: CardPanel, tokens: TokensPanel };
+const PANELS = { profile: ProfileForm, hours: HoursForm, orders: OrderRulesForm, payments: PaymentsPanel, members: MembersPanel, notices: NoticesPanel, card: CardPanel, tokens: TokensPanel };
 
 export function ShopPart({ shop }) {
   const [tab, setTab] = useState("profile");
