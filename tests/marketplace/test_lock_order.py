@@ -49,11 +49,11 @@ from tis.marketplace.variants.schemas import GroupChange, NewGroup, NewVariant
 
 pytestmark = pytest.mark.slow
 
-ORDER = ["suppliers", "users", "stock_reservations", "orders", "reviews", "products"]
 ORDER = [
     "suppliers",
     "users",
     "stock_reservations",
+    "orders",
     "reviews",
     "products",
 ]  # promotions are written under the lock of their product
@@ -66,10 +66,10 @@ ORDER += [
     "supplier_words",
     "supplier_hours",
     "supplier_search",
-    "feed_changes",
     "product_alerts",
     "saved_searches",
     "search_finds",
+    "feed_changes",
     "notice_counters",
     "notices",
 ]

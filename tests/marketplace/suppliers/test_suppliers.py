@@ -300,6 +300,9 @@ class RecordingSearch:
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
         self.refreshed.append(supplier_id)
 
+    def note_reopened(self, session: Session, supplier_id: int) -> None:
+        """For alerts; its tests are there."""
+
 
 def test_the_search_index_is_refreshed_after_every_visible_change(market: Market) -> None:
     search, principal = RecordingSearch(), Principal(is_open=True)
