@@ -93,11 +93,10 @@ def test_what_changed_before_a_kill_is_told_after_it(tmp_path: Path) -> None:
             httpx2.Client(base_url=second.url, timeout=60) as client,
             listening(client, {**buyer, **FROM_START}) as stream,
         ):
-            told = [stream.next(), stream.next()]
+            told = stream.next()
         second.popen.kill()
-    assert told[1]["type"] == "price.fell" and told[1]["price"] == 8_000_000
+    assert told["type"] == "price.fell" and told["price"] == 8_000_000
     with server_process(**variables, ALERT_CHECK_SECONDS="0.2") as third:
         wait_until_live(third.url)
         with httpx2.Client(base_url=third.url, timeout=60) as client:
-            assert [one["type"] for one in kept(client, buyer)][-1:] == ["price.fell"]
-            assert sum(one["type"] == "price.fell" for one in kept(client, buyer)) == 1
+            assert [one["type"] for one in kept(client, buyer)] == ["price.fell"]

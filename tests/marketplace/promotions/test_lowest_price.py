@@ -24,7 +24,7 @@ HISTORIES = st.lists(st.tuples(MOMENTS, st.integers(1, 9)), max_size=8, unique_b
 
 def lowest_by_model(history: list[tuple[datetime, int]]) -> int | None:
     """A price is in force from its moment to just before the next one."""
-    ends = [begin for begin, _ in history[1:]] + [datetime.max.replace(tzinfo=UTC)]
+    ends = [*(begin for begin, _ in history), datetime.max.replace(tzinfo=UTC)][1:]
     in_force = [
         price for (begin, price), end in zip(history, ends, strict=True) if begin < UNTIL and end > UNTIL - LOOK_BACK
     ]
