@@ -70,6 +70,7 @@ def add_large_catalogue(database: Database, products: int) -> str:
         num_existing = count_catalogue(session)
         if not num_existing:
             insert_catalogue(session, ProductSearch(choose_backend(database)), products)
+            store_marks(session)
     if num_existing == products:
         return f"The large catalogue of {num_existing:,} products is there already; nothing was changed."
     if num_existing:

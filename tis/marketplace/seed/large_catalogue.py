@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
+from tis.marketplace.kit.feed_marks import mark_supplier
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
@@ -52,13 +53,16 @@ def insert_catalogue(session: Session, search: ProductSearch, products: int) -> 
     rng = random.Random(products)
     last_id = max_supplier_id(session)
     insert_rows(session, Supplier, _suppliers(rng, max(1, products // PRODUCTS_PER_SUPPLIER)))
-    supplier_ids = select(Supplier.id).where(Supplier.email_key.endswith(_EMAIL_DOMAIN)).order_by(Supplier.id)
-    insert_rows(session, Product, _products(rng, session.scalars(supplier_ids).all(), products))
+    of_catalogue = select(Supplier.id).where(Supplier.email_key.endswith(_EMAIL_DOMAIN)).order_by(Supplier.id)
+    supplier_ids = session.scalars(of_catalogue).all()
+    insert_rows(session, Product, _products(rng, supplier_ids, products))
     write_history(session, last_id)
     if session.get_bind().dialect.name == "postgresql":
         # Without it PostgreSQL plans for empty tables and scans both for every thousand products.
         session.execute(text("ANALYZE suppliers, products"))
     search.rebuild(session)
+    for supplier_id in supplier_ids:
+        mark_supplier(session, supplier_id)
 
 
 def insert_rows(session: Session, table: type[Table], rows: Iterable[Row]) -> None:
