@@ -49,7 +49,9 @@ def test_a_token_does_what_its_scope_names_and_nothing_else(
     for scope in _SCOPES:
         answer = send(internet, route, of_world(internet, new_world(required_market), scope), "editor")
         if ROUTES.get(route) == scope:
-            assert answer.status_code in (200, 409), (scope, answer.text)  # 409: the order of the world is not so far
+            # The order of the world waits for an answer of the shop: it is too early to give the goods away.
+            is_early = route.endswith(("/hand-over", "/ship"))
+            assert answer.status_code == (409 if is_early else 200), (scope, answer.text)
         elif _is_for_everybody_without_account(route):
             assert answer.status_code in (200, 403), (scope, answer.text)
         else:
