@@ -49,7 +49,9 @@ def test_a_token_does_what_its_scope_names_and_nothing_else(
     for scope in _SCOPES:
         answer = send(internet, route, of_world(internet, new_world(required_market), scope), "editor")
         if ROUTES.get(route) == scope:
-            assert answer.status_code == 200, (scope, answer.text)
+            # The order of the world waits for an answer of the shop: it is too early to give the goods away.
+            is_early = route.endswith(("/hand-over", "/ship"))
+            assert answer.status_code == (409 if is_early else 200), (scope, answer.text)
         elif _is_for_everybody_without_account(route):
             assert answer.status_code in (200, 403), (scope, answer.text)
         else:
@@ -58,7 +60,9 @@ def test_a_token_does_what_its_scope_names_and_nothing_else(
 
 def _is_for_everybody_without_account(route: str) -> bool:
     """These read no token: who sends one gets what everybody gets."""
-    return route.startswith(("POST /api/auth/", "GET /api/auth/consent", "GET /api/pictures/"))
+    return route.startswith(
+        ("POST /api/auth/", "GET /api/auth/consent", "GET /api/pictures/", "GET /api/orders/states")
+    )
 
 
 @pytest.mark.one_database
