@@ -1,4 +1,4 @@
-/** The address says which part is shown: `#/NAME`. */
+/** The address says which part is shown, and which talk: `#/NAME` or `#/messages/ID`. */
 
 import { signal } from "../app/view.js";
 
@@ -7,6 +7,7 @@ export const PARTS = [
   "sheets",
   "holds",
   "orders",
+  "messages",
   "stock",
   "reviews",
   "numbers",
@@ -15,6 +16,9 @@ export const PARTS = [
 
 const partOf = (hash) => PARTS.find((part) => part === hash.replace(/^#\/?/, "").split(/[/?]/)[0]) ?? PARTS[0];
 
-export const part = signal(partOf(location.hash));
+const detailOf = (hash) => Number(/^#\/?messages\/(\d{1,15})$/.exec(hash)?.[1]) || null;
 
-addEventListener("hashchange", () => { part.value = partOf(location.hash); });
+export const part = signal(partOf(location.hash));
+export const detail = signal(detailOf(location.hash));
+
+addEventListener("hashchange", () => { [part.value, detail.value] = [partOf(location.hash), detailOf(location.hash)]; });
