@@ -40,6 +40,8 @@ function Messages({ talk, name, onReport }) {
   const ref = useRef(null);
   const [error, setError] = useState("");
   const last = talk.messages.at(-1)?.number;
+  // On a phone the list goes, and the link in it that had the focus.
+  useEffect(() => { if (document.activeElement === document.body) ref.current.focus({ preventScroll: true }); }, []);
   useLayoutEffect(() => { ref.current.scrollTop = ref.current.scrollHeight; }, [last]);
   const earlier = () => { setError(""); readEarlier().catch((fault) => setError(fault.message)); };
   return html`<div class="talk-messages" ref=${ref} role="log" aria-label=${t("talk.messages")} tabindex="0">

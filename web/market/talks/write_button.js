@@ -29,6 +29,7 @@ function WriteDialog({ path, title, about, onClose }) {
       const { id } = await beginTalk(path, text.trim(), key.current);
       onClose();
       location.hash = talkHash(id);
+      scrollTo(0, 0);
     } catch (fault) {
       setError(fault.message);
       setBusy(false);
