@@ -5,7 +5,8 @@ import { t } from "../../app/words.js";
 import { Button, Field, Note } from "../../design/components.js";
 import { draftAnswer, onceKey, sendPicture, writeMessage } from "./talk_calls.js";
 
-export const MAX_CHARS = 2000;
+const MAX_CHARS = 2000;
+const MIN_SENTENCE = 8;
 const TYPES = "image/jpeg,image/png,image/webp,image/gif,image/bmp,image/tiff,image/heic";
 
 export function TalkForm({ talk }) {
@@ -67,7 +68,7 @@ export function TalkForm({ talk }) {
   </form>`;
 }
 
-/** Whether a sentence of the draft is left: then it was not rewritten wholly. */
+/** Whether a sentence of the draft is left, the greeting aside: then it was not rewritten wholly. */
 function keepsOf(draft, text) {
-  return draft.split(/(?<=[.!?])\s+|\n+/).some((sentence) => sentence.trim() && text.includes(sentence.trim()));
+  return draft.split(/(?<=[.!?])\s+|\n+/).some((sentence) => sentence.trim().length >= MIN_SENTENCE && text.includes(sentence.trim()));
 }

@@ -1,10 +1,10 @@
 /** Messages between buyer and shop. web/messages/en/talks.js has the same names. */
 
 export default {
-  "talks": "Pesan",
-  "talks.none": "Belum ada pesan.",
+  "talks": "Percakapan",
+  "talks.none": "Belum ada percakapan.",
   "talks.none.how": "Tanyakan kepada toko di halaman produk, atau tentang pesanan Anda.",
-  "talks.desk.none": "Belum ada pesan.",
+  "talks.desk.none": "Belum ada percakapan.",
   "talks.desk.none.waiting": "Tidak ada yang menunggu jawaban.",
   "talks.desk.how": "Pertanyaan pembeli muncul di sini dengan sendirinya.",
   "talk.tab.waiting": "menunggu",
@@ -14,8 +14,8 @@ export default {
   "talk.more": "Lainnya",
   "talk.earlier": "Pesan sebelumnya",
   "talk.gone": "Percakapan ini sudah tidak ada.",
-  "talk.sign.in": "Masuk untuk melihat pesan Anda.",
-  "talk.with": "Pesan dengan {name}",
+  "talk.sign.in": "Masuk untuk melihat percakapan Anda.",
+  "talk.with": "Percakapan dengan {name}",
   "talk.messages": "Isi percakapan",
   "talk.about.order": "Pesanan {number}",
   "talk.unread": "{number} belum dibaca",
