@@ -41,7 +41,7 @@ function Messages({ talk, name, onReport }) {
   const [error, setError] = useState("");
   const last = talk.messages.at(-1)?.number;
   // On a phone the list goes, and the link in it that had the focus.
-  useEffect(() => { if (document.activeElement === document.body) ref.current.focus({ preventScroll: true }); }, []);
+  useEffect(() => { if (!document.querySelector(".talks-list")?.offsetParent && document.activeElement === document.body) ref.current.focus({ preventScroll: true }); }, []);
   useLayoutEffect(() => { ref.current.scrollTop = ref.current.scrollHeight; }, [last]);
   const earlier = () => { setError(""); readEarlier().catch((fault) => setError(fault.message)); };
   return html`<div class="talk-messages" ref=${ref} role="log" aria-label=${t("talk.messages")} tabindex="0">
@@ -53,16 +53,22 @@ function Messages({ talk, name, onReport }) {
 
 function Message({ one, talk, name, onReport }) {
   const isMine = one.side === talk.side;
-  const date = new Date(one.created_at);
   const isRead = isMine && one.number <= talk.read_by_other;
   const mayReport = !isMine && !one.is_hidden && !one.is_reported;
   return html`<li class=${isMine ? "talk-message is-mine" : "talk-message"}>
     <span class="visually-hidden">${isMine ? t("talk.you") : name}:</span>
     <div class=${one.is_hidden ? "talk-bubble is-hidden" : "talk-bubble"}>${one.is_hidden ? html`<${Icon} name="eye-off" /> ${t("talk.hidden")}` : one.picture ? html`<a href=${addressOf(one.picture.urls.large)} target="_blank" rel="noopener"><img src=${addressOf(one.picture.urls.medium ?? one.picture.urls.large)} width=${one.picture.width} height=${one.picture.height} alt=${t("talk.picture.of", { name: isMine ? t("talk.you") : name })} decoding="async" /></a>` : one.body}</div>
-    <small class="talk-about faint"><time class="numbers" datetime=${one.created_at}>${formatDay(date)}, ${formatTime(date)}</time>
+    <small class="talk-about faint"><time class="numbers" datetime=${one.created_at}>${momentOf(one.created_at)}</time>
       ${one.is_drafted && html`<span>· ${t("talk.drafted")}</span>`}
       ${isMine && html`<span>· ${isRead && html`<${Icon} name="check" />`}${t(isRead ? "talk.read" : "talk.sent")}</span>`}
       ${one.is_reported && html`<${Badge} kind="warn" icon="flag">${t("talk.reported")}<//>`}
       ${mayReport && html`<${Button} small kind="quiet" icon="flag" label=${t("talk.report")} onClick=${() => onReport(one.number)} />`}</small>
   </li>`;
+}
+
+/** Of today the time alone. */
+function momentOf(text) {
+  const date = new Date(text);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return isToday ? formatTime(date) : `${formatDay(date)}, ${formatTime(date)}`;
 }
