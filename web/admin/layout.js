@@ -8,6 +8,7 @@ import { account, accountForm, signOut } from "../market/account.js";
 import { tokens } from "../market/market_calls.js";
 import { hashOf, PARTS, place } from "./lists/address.js";
 import { FlaggedGoods } from "./goods/flagged.js";
+import { ReportedMessages } from "./goods/reported_messages.js";
 import { Reviews } from "./goods/reviews.js";
 import { QuestionDialog } from "./lists/question.js";
 import { AuditLog } from "./log/audit_log.js";
@@ -18,8 +19,8 @@ import { Cards } from "./shops/cards.js";
 import { Suppliers } from "./shops/suppliers.js";
 import { WordsPart } from "./words/words_part.js";
 
-const ICONS = { overview: "gauge", suppliers: "store", cards: "shield-check", flagged: "flag", reviews: "star", words: "folder-tree", people: "users", requests: "inbox", audit: "history" };
-const VIEWS = { overview: Overview, suppliers: Suppliers, cards: Cards, flagged: FlaggedGoods, reviews: Reviews, words: WordsPart, people: People, requests: DataRequests, audit: AuditLog };
+const ICONS = { overview: "gauge", suppliers: "store", cards: "shield-check", flagged: "flag", reviews: "star", messages: "message-circle", words: "folder-tree", people: "users", requests: "inbox", audit: "history" };
+const VIEWS = { overview: Overview, suppliers: Suppliers, cards: Cards, flagged: FlaggedGoods, reviews: Reviews, messages: ReportedMessages, words: WordsPart, people: People, requests: DataRequests, audit: AuditLog };
 
 export function AdminPage() {
   useEffect(() => { document.title = t("page.admin"); }, []);

@@ -8,10 +8,12 @@ import { TopBar } from "../design/shell.js";
 import { account, accountForm, isOpen, signOut } from "../market/account.js";
 import { followOrders } from "../market/orders/order_calls.js";
 import { tokens } from "../market/market_calls.js";
-import { part, PARTS } from "./address.js";
+import { part, PARTS } from "./address/place.js";
 import { GoodsPart } from "./goods/goods_part.js";
 import { followHolds, waiting } from "./holds/holds.js";
 import { HoldsPart } from "./holds/holds_part.js";
+import { MessagesPart } from "./messages/messages_part.js";
+import { followTalksOfShop, numWaitingTalks } from "./messages/shop_talks.js";
 import { NumbersPart } from "./numbers/numbers_part.js";
 import { chooseShop, learnShops, ownShop, shops, shopsFault } from "./own_shop/own_shop.js";
 import { RegisterShop } from "./own_shop/register_shop.js";
@@ -27,6 +29,7 @@ const ICONS = {
   sheets: "file-spreadsheet",
   holds: "bell",
   orders: "shopping-bag",
+  messages: "message-circle",
   stock: "history",
   reviews: "star",
   numbers: "chart-column",
@@ -37,11 +40,15 @@ const VIEWS = {
   sheets: SheetsPart,
   holds: HoldsPart,
   orders: OrdersPart,
+  messages: MessagesPart,
   stock: StockPart,
   reviews: ReviewsPart,
   numbers: NumbersPart,
   shop: ShopPart,
 };
+
+/** How many wait for the shop in a part. */
+const WAITING = { holds: () => waiting.value.length, messages: () => numWaitingTalks.value };
 
 export function DeskPage() {
   useEffect(() => { document.title = t("page.desk"); }, []);
@@ -49,14 +56,19 @@ export function DeskPage() {
   // On a phone the parts stand in a row that is longer than the screen.
   useEffect(() => { document.querySelector(".desk-part[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [part.value, shopId]);
   useEffect(() => (shopId ? followHolds(shopId) : undefined), [shopId]);
+  useEffect(() => (shopId ? followTalksOfShop(shopId) : undefined), [shopId]);
   useEffect(() => followOrders("shop", ({ type }) => { if (type === "order.placed") toast(t("orders.news.placed"), "shopping-bag"); }), []);
   const end = html`<${ShopChoice} /><${AccountMenu} />`;
   return html`<div class="page"><a class="skip-link" href="#content" onClick=${skip}>${t("skip.to.content")}</a><${TopBar} current="desk" end=${end} />
     <div class="desk-body">
-      ${ownShop.value && html`<nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span>${name === "holds" && waiting.value.length > 0 && html`<span class="badge accent"><span aria-hidden="true">${waiting.value.length}</span><span class="visually-hidden">${t("desk.waiting", { number: waiting.value.length })}</span></span>`}</a>`)}</nav>`}
+      ${ownShop.value && html`<nav class="desk-parts" aria-label=${t("page.desk")}>${PARTS.map((name) => html`<a class="desk-part" href=${`#/${name}`} aria-current=${name === part.value ? "page" : undefined}><${Icon} name=${ICONS[name]} /><span>${t(`desk.${name}`)}</span><${WaitingBadge} number=${WAITING[name]?.() ?? 0} /></a>`)}</nav>`}
       <main id="content" class="desk" tabindex="-1"><${Invitations} /><${Content} /></main>
     </div>
   </div>`;
+}
+
+function WaitingBadge({ number }) {
+  return number > 0 ? html`<span class="badge accent"><span aria-hidden="true">${number}</span><span class="visually-hidden">${t("desk.waiting", { number })}</span></span>` : null;
 }
 
 function Content() {

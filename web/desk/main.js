@@ -18,10 +18,12 @@ import accountEn from "../messages/en/account.js";
 import accountId from "../messages/id/account.js";
 import ordersEn from "../messages/en/orders.js";
 import ordersId from "../messages/id/orders.js";
+import talksEn from "../messages/en/talks.js";
+import talksId from "../messages/id/talks.js";
 import noticesEn from "../messages/en/notices.js";
 import noticesId from "../messages/id/notices.js";
 
-learnWords({ en: deskEn, id: deskId }, { en: goodsEn, id: goodsId }, { en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: ordersEn, id: ordersId }, { en: noticesEn, id: noticesId });
+learnWords({ en: deskEn, id: deskId }, { en: goodsEn, id: goodsId }, { en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: ordersEn, id: ordersId }, { en: talksEn, id: talksId }, { en: noticesEn, id: noticesId });
 render(html`<${DeskPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();

@@ -23,6 +23,7 @@ const AssistantPanel = part(async () => (await import("./assistant/assistant_pan
 const ComparePage = part(async () => (await import("./product/compare_page.js")).ComparePage);
 const HoldsPage = part(async () => (await import("./product/holds_page.js")).HoldsPage);
 const OrdersPage = part(async () => (await import("./orders/orders_page.js")).OrdersPage);
+const TalksPage = part(async () => (await import("./messages/talks_page.js")).TalksPage);
 const SavedPage = part(async () => (await import("./account/saved_page.js")).SavedPage);
 const ProductPage = part(async () => (await import("./product/product_page.js")).ProductPage);
 
@@ -59,6 +60,7 @@ function Content({ shown }) {
   if (shown.kind === "account") return html`<${AccountPage} key=${account.value?.id} />`;
   if (shown.kind === "holds") return html`<${HoldsPage} />`;
   if (shown.kind === "orders") return html`<${OrdersPage} />`;
+  if (shown.kind === "messages") return html`<${TalksPage} id=${shown.id} />`;
   if (shown.kind === "saved") return html`<${SavedPage} key=${account.value?.id} />`;
   const { asked } = shown;
   return html`<div class="row-wrap">${!isWide.value && html`<${Button} small icon="sliders-horizontal" onClick=${() => { areFiltersOpen.value = true; }}>${t("shop.filters")}<//>`}<${FilterChips} asked=${asked} /></div>

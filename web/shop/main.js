@@ -12,6 +12,8 @@ import { near } from "./address/near.js";
 import { place } from "./address/place.js";
 import { followNotices } from "../market/notices.js";
 import { followOrders } from "../market/orders/order_calls.js";
+import { followTalks } from "../market/talks/talk_calls.js";
+import { ownTalks } from "./messages/own_talks.js";
 import { hearOfHolds } from "./product/holds.js";
 import { learnCategories } from "../market/categories.js";
 import { load } from "./search/found.js";
@@ -21,10 +23,12 @@ import accountEn from "../messages/en/account.js";
 import accountId from "../messages/id/account.js";
 import ordersEn from "../messages/en/orders.js";
 import ordersId from "../messages/id/orders.js";
+import talksEn from "../messages/en/talks.js";
+import talksId from "../messages/id/talks.js";
 import noticesEn from "../messages/en/notices.js";
 import noticesId from "../messages/id/notices.js";
 
-learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: ordersEn, id: ordersId }, { en: noticesEn, id: noticesId });
+learnWords({ en: shopEn, id: shopId }, { en: accountEn, id: accountId }, { en: ordersEn, id: ordersId }, { en: talksEn, id: talksId }, { en: noticesEn, id: noticesId });
 render(html`<${ShopPage} /><${AccountDialog} /><${Overlays} />`, document.getElementById("app"));
 
 learnAccount();
@@ -33,6 +37,7 @@ followOrders("buyer", ({ type }) => {
   const message = type.replace("order.", "order.news.");
   if (has(message)) toast(t(message), "shopping-bag");
 });
+followTalks("buyer", [ownTalks], (_, isShown) => { if (!isShown) toast(t("talk.news.answered"), "message-circle"); });
 afterLoad(followNotices); // a stream takes one of the few connections that a browser has to a server
 // Without their names categories have their slugs.
 learnCategories().catch(() => {});

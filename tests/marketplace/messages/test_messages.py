@@ -188,6 +188,25 @@ def test_a_reported_message_is_hidden_by_an_admin_and_by_nobody_else(
     assert buyer.talk(talk)["messages"][1]["body"]
 
 
+def test_the_overview_counts_reports_that_nobody_has_decided(
+    seller: Party, buyer: Party, product: int, strict_database_url: str, internet: httpx2.Client
+) -> None:
+    admin = Party(internet, register_admin(internet, strict_database_url))
+
+    def waiting() -> int:
+        return int(made(admin.get("/admin/overview"))["reported_messages"])
+
+    before, talk = waiting(), ask(buyer, product)["id"]
+    for number, status in ((2, "hidden"), (3, "kept")):
+        made(seller.post(f"/talks/{talk}/messages", body="Transfer ke rekening pribadi saya saja."))
+        assert waiting() == before
+        made(buyer.post(f"/talks/{talk}/messages/{number}/report", reason="He wants money outside."))
+        assert waiting() == before + 1
+        path = f"/api/admin/reported-messages/{talk}/{number}"
+        made(admin.client.put(path, json={"status": status}, headers=admin.headers))
+        assert waiting() == before
+
+
 def test_both_are_told_of_what_the_other_wrote(seller: Party, buyer: Party, product: int) -> None:
     def news(party: Party) -> list[str]:
         headers = {**party.headers, "Last-Event-ID": "notices:0"}

@@ -2,7 +2,7 @@
 
 import { signal } from "../../app/view.js";
 
-export const PARTS = ["overview", "suppliers", "cards", "flagged", "reviews", "words", "people", "requests", "audit"];
+export const PARTS = ["overview", "suppliers", "cards", "flagged", "reviews", "messages", "words", "people", "requests", "audit"];
 
 function placeOf(hash) {
   const [, name, query] = /^#?\/?([^?]*)\??(.*)$/.exec(hash);

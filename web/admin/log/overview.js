@@ -14,6 +14,7 @@ const TILES = [
   { name: "open_data_requests", icon: "inbox", part: "requests", isUrgent: (all) => all.overdue_data_requests > 0 },
   { name: "flagged_products", icon: "flag", part: "flagged" },
   { name: "hidden_reviews", icon: "eye-off", part: "reviews", query: { status: "hidden" } },
+  { name: "reported_messages", icon: "message-circle", part: "messages" },
   { name: "doubtful_cards", icon: "shield-check", part: "cards" },
   { name: "suspended_suppliers", icon: "ban", part: "suppliers", query: { status: "suspended" } },
 ];

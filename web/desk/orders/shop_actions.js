@@ -3,6 +3,7 @@
 import { html } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Button, Field } from "../../design/components.js";
+import { WriteButton } from "../../market/talks/write_button.js";
 import { moveOrder, refuseReturn } from "../../market/orders/order_calls.js";
 
 const ICONS = { accepted: "check", refused: "x", paid: "credit-card", handed_over: "store", shipped: "truck", cancelled: "ban" };
@@ -11,10 +12,10 @@ const DANGEROUS = ["refused", "cancelled"];
 export function ShopActions({ order, ask }) {
   const isAsked = order.return_asked_at && !order.return_refused_at && order.may_become.includes("returned");
   const shown = Object.keys(ICONS).filter((state) => order.may_become.includes(state));
-  if (!shown.length && !isAsked) return null;
   return html`<div class="order-actions">
     ${shown.map((state, index) => html`<${Button} key=${state} kind=${DANGEROUS.includes(state) ? "danger" : index === 0 ? "primary" : ""} icon=${ICONS[state]} onClick=${() => ask(questionOf(order, state))}>${t(`orders.${state}.do`)}<//>`)}
     ${isAsked && html`<${Button} kind="primary" icon="undo-2" onClick=${() => ask(returnOf(order))}>${t("orders.returned.do")}<//><${Button} onClick=${() => ask(refusalOf(order))}>${t("orders.return.refuse.do")}<//>`}
+    <${WriteButton} path=${`api/orders/${order.id}/talk`} label=${t("talk.write.buyer")} about=${t("order.number", { number: order.number })} />
   </div>`;
 }
 

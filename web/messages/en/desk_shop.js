@@ -4,6 +4,7 @@ export default {
   "desk.more": "Show more",
   "desk.holds": "Holds",
   "desk.orders": "Orders",
+  "desk.messages": "Messages",
   "desk.stock": "Stock",
   "desk.reviews": "Reviews",
   "desk.numbers": "Numbers",

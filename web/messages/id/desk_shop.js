@@ -4,6 +4,7 @@ export default {
   "desk.more": "Tampilkan lagi",
   "desk.holds": "Ditahan",
   "desk.orders": "Pesanan",
+  "desk.messages": "Percakapan",
   "desk.stock": "Stok",
   "desk.reviews": "Ulasan",
   "desk.numbers": "Angka",

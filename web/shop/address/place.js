@@ -1,4 +1,4 @@
-/** The address says what is shown: `#/?q=laptop&max_price=...`, `#/map?q=...`, `#/p/<product>`, `#/compare/<ids>`, `#/holds`, `#/orders`, `#/saved` or `#/account`. */
+/** The address says what is shown: `#/?q=laptop&max_price=...`, `#/map?q=...`, `#/p/<product>`, `#/compare/<ids>`, `#/holds`, `#/orders`, `#/messages/<talk>`, `#/saved` or `#/account`. */
 
 import { signal } from "../../app/view.js";
 
@@ -14,6 +14,7 @@ export function placeOf(hash) {
   const [kind, name = ""] = path.split("/");
   if (kind === "p" && /^\d{1,15}$/.test(name)) return { kind: "product", id: Number(name) };
   if (kind === "compare" && /^\d+(,\d+)*$/.test(name)) return { kind: "compare", ids: [...new Set(name.split(",").map(Number))].slice(0, MAX_COMPARED) };
+  if (kind === "messages") return { kind, id: /^\d{1,15}$/.test(name) ? Number(name) : null };
   if (["holds", "orders", "saved", "account"].includes(kind)) return { kind };
   return { kind: "list", asked: askedOf(query), isMap: kind === "map" };
 }

@@ -7,6 +7,7 @@ import { account, isOpen } from "../../market/account.js";
 import { MoveDialog } from "../../market/orders/move_dialog.js";
 import { askReturn, fault, moveOrder, orders, readOrders } from "../../market/orders/order_calls.js";
 import { OrderCard } from "../../market/orders/order_card.js";
+import { WriteButton } from "../../market/talks/write_button.js";
 import { PayBox } from "./pay_box.js";
 import { listHash } from "../address/place.js";
 
@@ -34,10 +35,10 @@ function BuyerActions({ order, ask }) {
   const question = (name, work, more = {}) => () => ask({ title: t(`order.${name}.title`, { number: order.number }), text: t(`order.${name}.text`), button: t(`order.${name}.do`), work, ...more });
   const isDue = order.state === "accepted" && order.payment_method !== "cash";
   const mayReturn = CAME.includes(order.state) && order.return_days > 0 && !order.return_asked_at;
-  if (!isDue && !may("received") && !may("cancelled") && !mayReturn) return null;
   return html`${isDue && html`<${PayBox} order=${order} />`}<div class="order-actions">
     ${may("received") && html`<${Button} kind="primary" icon="check" onClick=${question("receive", () => moveOrder(order, "received"))}>${t("order.receive.do")}<//>`}
     ${mayReturn && html`<${Button} icon="undo-2" onClick=${question("return", (reason) => askReturn(order, reason), { reason: "needed" })}>${t("order.return.do")}<//>`}
     ${may("cancelled") && html`<${Button} kind="danger" icon="x" onClick=${question("cancel", (reason) => moveOrder(order, "cancelled", reason ? { reason } : {}), { reason: "wanted", danger: true })}>${t("order.cancel.do")}<//>`}
+    <${WriteButton} path=${`api/orders/${order.id}/talk`} label=${t("talk.write.shop")} about=${t("order.number", { number: order.number })} />
   </div>`;
 }

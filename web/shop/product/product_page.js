@@ -6,6 +6,7 @@ import { t } from "../../app/words.js";
 import { marketJson } from "../../market/market_calls.js";
 import { attributeName, attributeText, compared, kilometres, Stars, Stock, toggleCompared } from "../goods/product_card.js";
 import { Price, PromotionFacts } from "../goods/price.js";
+import { WriteButton } from "../../market/talks/write_button.js";
 import { near, nearParameters } from "../address/near.js";
 import { listHash, parametersOf } from "../address/place.js";
 import { Choices, variantOf } from "./choices.js";
@@ -56,6 +57,7 @@ export function ProductPage({ id }) {
         <${Choices} group=${product.group} id=${id} />
         <${HoldBox} key=${id} product=${product} onChange=${refresh} />
         <${TellMe} key=${id} product=${product} />
+        <${WriteButton} key=${id} path=${`api/products/${id}/talk`} label=${t("talk.ask.shop")} about=${product.name} />
         <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
       </div>
     </div>
