@@ -33,6 +33,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.policy.sees_buyer",
         "marketplace.policy.sees_order_contact",
         "marketplace.policy.sees_supplier",
+        "marketplace.policy.talk_sides",
     ),
     "the description of errors stands with the handlers that make them": ("http.described_errors.describe_errors",),
     "a room alone reads and writes its rows; another room asks it": (
@@ -41,6 +42,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.auth.shop_tokens.revoke_shop_token",
         "marketplace.auth.tokens.has_session",
         "marketplace.kit.notice_outbox.forget_notices",
+        "marketplace.kit.talk_erasure.delete_old_talks",
+        "marketplace.kit.talk_erasure.erase_talks",
         "marketplace.orders.ending.end_orders_of",
         "marketplace.orders.ending.has_waiting_orders",
         "marketplace.kit.promotion_clock.promotion_for_hold",

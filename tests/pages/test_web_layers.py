@@ -9,11 +9,10 @@ WEB = REPOSITORY / "web"
 # Each folder imports from those after it, and from itself.
 DRAWING = [
     "shop",
+    "shop/assistant",
     "shop/product",
     "shop/orders",
     "shop/messages",
-    "shop/assistant",
-    "shop/product",
     "shop/search",
     "shop/goods",
     "shop/account",
