@@ -28,7 +28,6 @@ DRAWING = [
     "desk/numbers",
     "desk/shop",
     "desk/own_shop",
-    "desk/address",
     "admin",
     "admin/shops",
     "admin/goods",

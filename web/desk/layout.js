@@ -8,7 +8,7 @@ import { TopBar } from "../design/shell.js";
 import { account, accountForm, isOpen, signOut } from "../market/account.js";
 import { followOrders } from "../market/orders/order_calls.js";
 import { tokens } from "../market/market_calls.js";
-import { part, PARTS } from "./address/place.js";
+import { detail, part, PARTS } from "./address.js";
 import { GoodsPart } from "./goods/goods_part.js";
 import { followHolds, waiting } from "./holds/holds.js";
 import { HoldsPart } from "./holds/holds_part.js";
@@ -79,7 +79,7 @@ function Content() {
   const shop = ownShop.value;
   if (!shop) return html`<${OwnNumber} /><${RegisterShop} />`;
   const View = VIEWS[part.value];
-  return html`<${View} shop=${shop} key=${shop.id} />`;
+  return html`<${View} shop=${shop} talkId=${detail.value} key=${shop.id} />`;
 }
 
 /** Which shop, if there are several. */

@@ -248,3 +248,29 @@ def test_feeds_have_a_rate_of_their_own(tmp_path: Any) -> None:
     with served(settings) as running, httpx2.Client(base_url=running.url) as client:
         found = [client.get(f"/api/feed.{kind}").status_code for kind in ("csv", "json", "xml")]
     assert found == [200, 200, 429]
+
+
+def test_a_promotion_is_a_sale_price_with_its_period_and_variants_name_their_group(
+    internet: httpx2.Client, seller: SellingShop, copy: FeedCopy
+) -> None:
+    plain, large = (
+        seller.sell("Sepatu 41", attributes={"size": "41"}),
+        seller.sell("Sepatu 42", attributes={"size": "42"}),
+    )
+    begin, end = now() - timedelta(seconds=1), now() + timedelta(days=1)
+    promotion = {"price": 200_000, "begins_at": begin.isoformat(), "ends_at": end.isoformat()}
+    made = internet.post(f"/api/products/{plain}/promotions", json=promotion, headers=seller.headers)
+    assert made.status_code == 200, made.text
+    variants = [{"product_id": int(one), "values": {"size": size}} for one, size in ((plain, "41"), (large, "42"))]
+    group = {"name": "Sepatu", "axes": ["size"], "variants": variants}
+    path = f"/api/suppliers/{seller.shop.id}/product-groups"
+    grouped = internet.post(path, json=group, headers=seller.headers)
+    assert grouped.status_code == 200, grouped.text
+    items = {one["id"]: one for one in xml_items(internet)[0]}
+    assert (items[plain]["price"], items[plain]["sale_price"]) == ("250000 IDR", "200000 IDR")
+    assert items[plain]["sale_price_effective_date"].count("/") == 1
+    assert "sale_price" not in items[large]
+    assert items[plain]["item_group_id"] == items[large]["item_group_id"] == f"group-{grouped.json()['id']}"
+    [row] = [one for one in csv_rows(internet) if one["item_id"] == plain]
+    assert (row["price"], row["sale_price"]) == ("250000 IDR", "200000 IDR")
+    assert copy.read().products[plain]["variants"][0]["price"]["amount"] == 20_000_000

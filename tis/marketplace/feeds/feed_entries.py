@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, and_, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.context import MarketServices
@@ -13,7 +14,7 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.picture_links import PictureView, pictures_of
 from tis.marketplace.kit.suspicious_texts import instruction_like
 from tis.marketplace.search.sql import run
-from tis.marketplace.tables import Category, Product, Supplier
+from tis.marketplace.tables import Category, Product, Promotion, Supplier
 
 BATCH_SIZE = 500
 _MAX_PARENTS = 10
@@ -26,6 +27,15 @@ _SHOP_STATUS = "active"
 
 
 @dataclass(frozen=True)
+class PromotedPrice:
+    """What a product costs while its promotion is in force."""
+
+    price: int
+    begins_at: datetime
+    ends_at: datetime
+
+
+@dataclass(frozen=True)
 class FeedEntry:
     """Addresses are absolute."""
 
@@ -35,7 +45,9 @@ class FeedEntry:
     link: str
     images: Sequence[str]
     image_alt: str | None
-    price: int
+    price: int  # without a promotion
+    promotion: PromotedPrice | None
+    group_id: int | None  # of a variant
     in_stock: bool
     is_new: bool
     brand: str | None
@@ -81,6 +93,7 @@ class FeedEntries:
         rows = session.execute(
             select(*_COLUMNS)
             .join(Supplier, Supplier.id == Product.supplier_id)
+            .outerjoin(Promotion, and_(Promotion.product_id == Product.id, Promotion.state == "running"))
             .where(Product.id.in_(product_ids), Product.deleted_at.is_(None), Product.is_available.is_(True))
             .where(Supplier.status == _SHOP_STATUS, Supplier.deleted_at.is_(None))
             .order_by(Product.id)
@@ -107,7 +120,11 @@ class FeedEntries:
             link=f"{self._address}/shop/products/{row.id}",
             images=[f"{self._address}{one.urls.large}" for one in pictures],
             image_alt=pictures[0].alt if pictures else None,
-            price=row.price,
+            price=row.normal_price or row.price,
+            promotion=PromotedPrice(row.price, row.begins_at, row.ends_at)
+            if row.normal_price and row.begins_at
+            else None,
+            group_id=row.group_id,
             in_stock=row.on_hand > row.reserved,
             is_new=row.condition == "new",
             brand=text(row.brand),
@@ -130,6 +147,10 @@ _COLUMNS = (
     Product.description,
     Product.brand,
     Product.price,
+    Product.normal_price,
+    Product.group_id,
+    Promotion.begins_at,
+    Promotion.ends_at,
     Product.on_hand,
     Product.reserved,
     Product.category,

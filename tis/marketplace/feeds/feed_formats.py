@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
-from tis.marketplace.feeds.feed_entries import FeedEntry
+from tis.marketplace.feeds.feed_entries import FeedEntry, PromotedPrice
 
 _MAX_TITLE_CHARS, _MAX_DESCRIPTION_CHARS, _MAX_BRAND_CHARS = 150, 5000, 70
 _MAX_MORE_IMAGES = 10
@@ -40,6 +40,8 @@ def google_fields(entry: FeedEntry) -> dict[str, str]:
         "additional_image_link": ",".join(entry.images[1 : _MAX_MORE_IMAGES + 1]),
         "availability": "in_stock" if entry.in_stock else "out_of_stock",
         "price": f"{entry.price} IDR",
+        **_promotion_fields(entry.promotion),
+        "item_group_id": f"group-{entry.group_id}" if entry.group_id else "",
         "condition": "new" if entry.is_new else "used",
         "brand": (entry.brand or "")[:_MAX_BRAND_CHARS],
         "gtin": entry.gtin or "",
@@ -51,6 +53,13 @@ def google_fields(entry: FeedEntry) -> dict[str, str]:
         "external_seller_id": str(entry.supplier_id),
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def _promotion_fields(promotion: PromotedPrice | None) -> dict[str, str]:
+    if promotion is None:
+        return {}
+    begin, end = (at.strftime("%Y-%m-%dT%H:%M+0000") for at in (promotion.begins_at, promotion.ends_at))
+    return {"sale_price": f"{promotion.price} IDR", "sale_price_effective_date": f"{begin}/{end}"}
 
 
 class CsvFeed:
@@ -70,8 +79,27 @@ class CsvFeed:
     }
     _COLUMNS = (
         *("id", "item_id", "title", "description", "link", "url", "image_link", "image_url"),
-        *("additional_image_link", "additional_image_urls", "availability", "price", "condition", "brand", "gtin"),
-        *("mpn", "product_type", "product_category", "color", "size", "material", "external_seller_id"),
+        *(
+            "additional_image_link",
+            "additional_image_urls",
+            "availability",
+            "price",
+            "sale_price",
+            "sale_price_effective_date",
+            "condition",
+            "brand",
+            "gtin",
+        ),
+        *(
+            "item_group_id",
+            "mpn",
+            "product_type",
+            "product_category",
+            "color",
+            "size",
+            "material",
+            "external_seller_id",
+        ),
         *("seller_name", "seller_url", "is_eligible_search", "is_eligible_checkout", "target_countries"),
         "store_country",
     )
@@ -184,7 +212,7 @@ def acp_product(entry: FeedEntry) -> dict[str, Any]:
         "title": entry.title,
         "url": entry.link,
         "barcodes": [{"type": "GTIN", "value": entry.gtin}] if entry.gtin else None,
-        "price": {"amount": entry.price * 100, "currency": "IDR"},
+        "price": {"amount": (entry.promotion.price if entry.promotion else entry.price) * 100, "currency": "IDR"},
         "availability": {"available": entry.in_stock, "status": "in_stock" if entry.in_stock else "out_of_stock"},
         "categories": [{"value": entry.category, "taxonomy": "merchant"}] if entry.category else None,
         "condition": ["new" if entry.is_new else "secondhand"],

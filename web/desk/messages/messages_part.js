@@ -7,16 +7,15 @@ import { Tabs } from "../../design/components.js";
 import { openTalk } from "../../market/talks/talk_calls.js";
 import { OpenTalk } from "../../market/talks/open_talk.js";
 import { TalkList } from "../../market/talks/talk_list.js";
-import { detail } from "../address/place.js";
 import { allTalks, readAll, readWaiting, waitingTalks } from "./shop_talks.js";
 
 const TABS = ["waiting", "all"];
 const nameOf = (talk) => talk.buyer_name ?? t("talk.buyer.unknown");
 const linkOf = (talk) => (talk.order_id ? "#/orders" : `${addressOf("shop")}#/p/${talk.product_id}`);
 
-export function MessagesPart({ shop }) {
+/** `talkId` is the open one; null while there is none. */
+export function MessagesPart({ shop, talkId: id }) {
   const [tab, setTab] = useState("waiting");
-  const id = detail.value;
   const shown = openTalk.value;
   // What was written or read in the open talk shows in the lists.
   useEffect(() => {

@@ -64,7 +64,7 @@ export function TalkForm({ talk }) {
     <input ref=${file} type="file" hidden accept=${TYPES} onChange=${addPicture} />
     <div class="row-wrap"><${Button} icon=${busy === "picture" ? "loader-circle" : "image-plus"} spin=${busy === "picture"} disabled=${Boolean(busy)} onClick=${() => file.current.click()}>${t("talk.picture")}<//>
       ${talk.side === "shop" && html`<${Button} icon=${busy === "draft" ? "loader-circle" : "sparkles"} spin=${busy === "draft"} disabled=${Boolean(busy)} onClick=${propose}>${t("talk.draft")}<//>`}
-      <span class="grow"></span><${Button} kind="primary" icon="send" type="submit" disabled=${Boolean(busy) || !text.trim()}>${t("talk.send")}<//></div>
+      <${Button} kind="primary" class="talk-send" icon="send" type="submit" disabled=${Boolean(busy) || !text.trim()}>${t("talk.send")}<//></div>
   </form>`;
 }
 

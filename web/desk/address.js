@@ -1,6 +1,6 @@
 /** The address says which part is shown, and which talk: `#/NAME` or `#/messages/ID`. */
 
-import { signal } from "../../app/view.js";
+import { signal } from "../app/view.js";
 
 export const PARTS = [
   "goods",
