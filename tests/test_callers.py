@@ -54,8 +54,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.products.service.correct_stock",
         "marketplace.reviews.answers.erase_answers",
         "marketplace.stock.counters.put_back_units",
-        "marketplace.stock.service.release_all",
-        "marketplace.stock.service.take_for_order",
+        "marketplace.stock.ending.release_all",
+        "marketplace.stock.ending.take_for_order",
         "marketplace.suppliers.deletion.has_login",
     ),
     "what a page shows beside the goods is a part of the search": (

@@ -38,7 +38,7 @@ from tis.marketplace.reviews.service import add_review, change_review
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.sheets.importing import import_sheet
 from tis.marketplace.sheets.rows import read_rows
-from tis.marketplace.stock import sales
+from tis.marketplace.stock import ending, sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.service import change_supplier, restore_supplier, set_status
@@ -248,7 +248,7 @@ class Deeds:
         past = now() - timedelta(seconds=1)
         for name in self.held:
             session.get_one(Reservation, name).expires_at = past
-        stock.expire_due(session, self.search, true())
+        ending.expire_due(session, self.search, true())
 
     def hold_the_last(self, session: Session) -> None:
         product = self.shop.product(on_hand=1)

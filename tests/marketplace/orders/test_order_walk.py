@@ -29,7 +29,7 @@ from tis.marketplace.orders.reading import describe, find_order, list_for_shop, 
 from tis.marketplace.orders.schemas import LineQuantity, OrderForm, PlacingForm, ReturnedLine
 from tis.marketplace.orders.shop_moves import accept_order, return_goods
 from tis.marketplace.orders.states import HOLDS_UNITS, MOVES, OrderState
-from tis.marketplace.stock import service as stock
+from tis.marketplace.stock.holding import hold_units
 from tis.marketplace.tables import Order, OrderLine, OrderMove, StockMovement
 
 RULES = ServiceRules(
@@ -129,7 +129,7 @@ class OrderWalk(RuleBasedStateMachine):
                     "items": [{"product_id": one, "quantity": number} for one, number in wanted.items()]
                 }
                 if held:
-                    made = stock.hold_units(session, self.people[buyer], self.search, wanted, 600)
+                    made = hold_units(session, self.people[buyer], self.search, wanted, 600)
                     form = {"reservations": [one.id for one in made]}
                 order = draft_order(session, self.people[buyer], self.search, OrderForm.model_validate(form), RULES)
                 name = order.id

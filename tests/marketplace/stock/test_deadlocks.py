@@ -27,7 +27,7 @@ from tis.marketplace.reviews.service import add_review, change_review
 from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.sheets.importing import import_sheet
 from tis.marketplace.sheets.rows import read_rows
-from tis.marketplace.stock import sales
+from tis.marketplace.stock import ending, sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.suppliers.service import change_supplier, set_status
 from tis.marketplace.tables import Order, OrderLine, Product, Reservation, Review, Supplier
@@ -165,7 +165,7 @@ class Participant:
 
     def sweep(self) -> None:
         with self.shop.market.writing() as session:
-            stock.expire_due(session, self.shop.market.search, true(), skip_locked=True)
+            ending.expire_due(session, self.shop.market.search, true(), skip_locked=True)
 
     def count(self) -> None:
         product = self.random.choice(list(self.goods.values()))

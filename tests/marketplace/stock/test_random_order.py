@@ -15,6 +15,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.service import change_product
 from tis.marketplace.sheets.importing import import_sheet
 from tis.marketplace.sheets.rows import read_rows
+from tis.marketplace.stock import ending
 from tis.marketplace.stock import service as stock
 
 pytestmark = pytest.mark.long
@@ -107,7 +108,7 @@ class StockMachine(RuleBasedStateMachine):
     def sweep_all(self) -> None:
         self.sweep()
         with self.shop.market.writing() as session:
-            stock.expire_due(session, self.shop.market.search, true())
+            ending.expire_due(session, self.shop.market.search, true())
 
     @rule(on_hand=st.integers(0, 20))
     def count(self, on_hand: int) -> None:

@@ -39,7 +39,8 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.mail import FolderMailer
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.reviews.service import add_review
-from tis.marketplace.stock.service import expire_due, reserve
+from tis.marketplace.stock.ending import expire_due
+from tis.marketplace.stock.service import reserve
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.suppliers.service import register_supplier as register_supplier_in
 from tis.marketplace.tables import OneTimeLink, Product, RefreshToken, Reservation, Review, StockMovement, User

@@ -27,7 +27,8 @@ from tis.marketplace.policy import require_somebody
 from tis.marketplace.products.service import lock_supplier_shared
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.caps import MAX_HOLD, require_within_caps
-from tis.marketplace.stock.service import hold_units, take_for_order
+from tis.marketplace.stock.ending import take_for_order
+from tis.marketplace.stock.holding import hold_units
 from tis.marketplace.tables import Order, OrderAddress, OrderLine, Product, Reservation, Supplier
 
 _OPEN = ("draft", "placed", "accepted")

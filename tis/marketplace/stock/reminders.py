@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.stock.counters import execute_update
-from tis.marketplace.stock.service import tell
+from tis.marketplace.stock.ending import tell
 from tis.marketplace.tables import Reservation
 
 MAX_REMINDED_AT_ONCE = 500  # per transaction, so that other writers get their turn

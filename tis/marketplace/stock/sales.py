@@ -16,6 +16,7 @@ from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.caps import MAX_HOLD
 from tis.marketplace.stock.counters import execute_update, release_units
+from tis.marketplace.stock.ending import end_reservation, expire_due, status_of, tell
 from tis.marketplace.stock.schemas import (
     SHOP_DECIDES,
     BuyerView,
@@ -25,14 +26,10 @@ from tis.marketplace.stock.schemas import (
 )
 from tis.marketplace.stock.service import (
     current_reservation,
-    end_reservation,
-    expire_due,
     find_reservation,
     read_reservations,
     require_not_suspended,
     reservation_view,
-    status_of,
-    tell,
 )
 from tis.marketplace.tables import Product, Reservation, Supplier, User
 

@@ -4,40 +4,30 @@ Every function locks accounts before reservations, these before reviews, and pro
 two transactions deadlock.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
-from typing import cast
-from uuid import uuid4
+from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from tis.errors import Conflict, Forbidden, NotFound
+from tis.errors import Forbidden, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
-from tis.marketplace.kit.news import News
-from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.promoted_prices import units_left
-from tis.marketplace.kit.promotion_clock import apply_due, promotion_for_hold
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.reviews.service import count_verified, lock_buyer, verify_review
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.stock.caps import MAX_HOLD, require_within_caps
+from tis.marketplace.stock.caps import require_within_caps
 from tis.marketplace.stock.counters import (
     available_of,
-    execute_update,
-    give_back_units,
     release_units,
-    require_on_sale,
     sell_units,
-    take_units,
 )
+from tis.marketplace.stock.ending import end_reservation, is_due, status_of, tell
+from tis.marketplace.stock.holding import hold_units
 from tis.marketplace.stock.schemas import MovementKind, ReservationStatus, ReservationView
-from tis.marketplace.tables import Product, Promotion, Reservation, StockMovement, Supplier
+from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier
 
 _DEFAULT_RULES = ServiceRules()
 _SHOWN = (
@@ -51,23 +41,6 @@ _SHOWN = (
     "ended_at",
     "refusal_reason",
 )
-MAX_EXPIRED_AT_ONCE = 500  # per transaction, so that other writers get their turn
-
-
-_HeldRow = Row[str, int, int, int, str | None]
-_HELD = (
-    Reservation.id,
-    Reservation.product_id,
-    Reservation.quantity,
-    Reservation.supplier_id,
-    Reservation.actor,
-)
-_NEWS: dict[ReservationStatus, str] = {
-    "committed": "hold.sold",
-    "released": "hold.released",
-    "refused": "hold.refused",
-    "expired": "hold.expired",
-}
 
 
 def reserve(
@@ -84,81 +57,6 @@ def reserve(
     [held] = hold_units(session, principal, search, {product_id: quantity}, seconds)
     tell(session, "hold.made", [held])
     return reservation_view(held, available_of(session, product_id))
-
-
-def hold_units(
-    session: Session,
-    principal: Principal,
-    search: ProductSearch,
-    quantities: Mapping[int, int],
-    seconds: float,
-    status: ReservationStatus = "held",
-    *,
-    waits: bool = True,
-) -> list[Reservation]:
-    """Units by product: of all or of none. In the order of the products; nobody is told. See `require_within_caps`.
-
-    A caller that has locked reservations already does not wait for a sweep.
-    """
-    left = {product_id: require_on_sale(session, product_id) for product_id in sorted(quantities)}
-    short = [product_id for product_id, quantity in quantities.items() if left[product_id] < quantity]
-    # Reservations that are due may hold the missing units. This waits for a sweep that is running.
-    is_short = Reservation.product_id.in_(short)
-    returned = _end_due(session, is_short, skip_locked=not waits) if short else Counter[int]()
-    changed: list[int] = []
-    promotions: dict[int, Promotion] = {}
-    for product_id, quantity in sorted(quantities.items()):
-        changed += give_back_units(session, {product_id: returned[product_id]}) if product_id in returned else []
-        promotion, moved = _promotion_for(session, product_id, quantity)
-        changed += moved
-        if promotion:
-            promotions[product_id] = promotion
-        available = take_units(session, product_id, quantity)
-        if available is None and left[product_id] >= quantity:
-            # Another transaction took the units. PostgreSQL has locked the product by now, so skip locked
-            # reservations: waiting for them could deadlock.
-            due = _end_due(session, Reservation.product_id == product_id, skip_locked=True)
-            changed += give_back_units(session, due)
-            available = take_units(session, product_id, quantity)
-        if available is None:
-            named = f" of product {product_id}" if len(quantities) > 1 else ""
-            raise Conflict(f"Only {require_on_sale(session, product_id)} left{named}", code="insufficient_stock")
-        changed += [] if available else [product_id]
-    moment = now()
-    held = [
-        Reservation(
-            id=str(uuid4()),
-            product_id=product_id,
-            promotion_id=promotions[product_id].id if product_id in promotions else None,
-            actor=principal.account,
-            quantity=quantity,
-            status=status,
-            created_at=moment,
-            expires_at=moment + min(timedelta(seconds=seconds), MAX_HOLD),
-            ended_at=None if status == "held" else moment,
-        )
-        for product_id, quantity in sorted(quantities.items())
-    ]
-    session.add_all(held)
-    session.flush()
-    # It may have been the last unit of a promotion.
-    changed += apply_due(session, sorted(number for number, one in promotions.items() if one.max_units))
-    search.refresh(session, sorted(set(changed)))
-    return held
-
-
-def _promotion_for(session: Session, product_id: int, quantity: int) -> tuple[Promotion | None, list[int]]:
-    """The promotion that is in force, and the product if its price or stock has changed: the search must know."""
-    promotion, changed = promotion_for_hold(session, product_id)
-    left = units_left(session, promotion) if promotion else None
-    if promotion and left is not None and left < quantity:
-        # The product is locked by now: see `hold_units`.
-        due = _end_due(session, Reservation.promotion_id == promotion.id, skip_locked=True)
-        changed = [*changed, *give_back_units(session, due)]
-        left = units_left(session, promotion) or 0
-        if left < quantity:
-            raise Conflict(f"Only {left} units are left at the price of the promotion.", code="promotion_units")
-    return promotion, list(changed)
 
 
 def commit(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ReservationView:
@@ -272,119 +170,6 @@ def _is_before(session: Session, reservation_id: str, own: ColumnElement[bool]) 
     return or_(Reservation.created_at < created_at, same_time)
 
 
-def has_due(session: Session) -> bool:
-    return bool(session.scalar(select(exists().where(_is_due()))))
-
-
-def expire_due(
-    session: Session, search: ProductSearch, wanted: ColumnElement[bool], *, skip_locked: bool = False
-) -> int:
-    """Returns how many it ended. A concurrent call ends other reservations, or none."""
-    due = _lock_due(session, wanted, skip_locked=skip_locked)
-    release_units(session, search, _end_locked(session, due, "expired"))
-    return len(due)
-
-
-def _end_due(session: Session, wanted: ColumnElement[bool], *, skip_locked: bool = False) -> Counter[int]:
-    """Returns the units by product, which the caller gives back."""
-    return _end_locked(session, _lock_due(session, wanted, skip_locked=skip_locked), "expired")
-
-
-def _lock_due(session: Session, wanted: ColumnElement[bool], *, skip_locked: bool) -> Sequence[_HeldRow]:
-    """A caller that has locked a product already must skip reservations that another transaction is ending."""
-    due = select(*_HELD).where(_is_due(), wanted).order_by(Reservation.expires_at, Reservation.id)
-    return session.execute(due.limit(MAX_EXPIRED_AT_ONCE).with_for_update(skip_locked=skip_locked)).all()
-
-
-def release_all(
-    session: Session,
-    search: ProductSearch,
-    accounts: Collection[str],
-    before_products: Callable[[], Mapping[int, int]],
-) -> None:
-    """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`.
-
-    `before_products` locks what comes between reservations and products, and returns more units to release.
-    """
-    held = session.execute(
-        select(*_HELD)
-        .where(Reservation.actor.in_(accounts), Reservation.status == "held")
-        .order_by(Reservation.expires_at, Reservation.id)
-        .with_for_update()
-    ).all()
-    returned = _end_locked(session, held, "released")
-    returned.update(before_products())
-    release_units(session, search, returned)
-
-
-def take_for_order(session: Session, principal: Principal, reservation_ids: Collection[str]) -> Sequence[Reservation]:
-    """Ends held reservations of the caller as `ordered`: from now on, their units are those of an order."""
-    rows = (
-        select(Reservation).where(Reservation.id.in_(reservation_ids)).order_by(Reservation.product_id, Reservation.id)
-    )
-    held = session.scalars(rows.with_for_update().execution_options(populate_existing=True)).all()
-    is_own = [one.actor == principal.account for one in held]
-    if len(held) < len(set(reservation_ids)) or not all(is_own):
-        raise NotFound("Reservation not found")
-    for one in held:
-        if (status := status_of(one)) != "held":
-            raise Conflict(f"Reservation {one.id} is {status}: it cannot be ordered.", code=f"reservation_{status}")
-        one.status, one.ended_at = "ordered", now()
-    session.flush()
-    tell(session, "hold.ordered", held)
-    return held
-
-
-def _end_locked(session: Session, rows: Sequence[_HeldRow], status: ReservationStatus) -> Counter[int]:
-    """Returns the units by product."""
-    for first in range(0, len(rows), MAX_EXPIRED_AT_ONCE):  # databases limit the parameters of a statement
-        ids = [row.id for row in rows[first : first + MAX_EXPIRED_AT_ONCE]]
-        execute_update(
-            session, update(Reservation).where(Reservation.id.in_(ids)).values(status=status, ended_at=now())
-        )
-    returned: Counter[int] = Counter()
-    for row in rows:
-        returned[row.product_id] += row.quantity
-    tell(session, _NEWS[status], rows)
-    return returned
-
-
-def tell(session: Session, news: str, held: Iterable[Reservation | _HeldRow]) -> None:
-    """Buyers and shops hear of it when the transaction is committed."""
-    notify(session, [_news(news, one) for one in held])
-
-
-def _news(kind: str, held: Reservation | _HeldRow) -> News:
-    data = {"reservation_id": held.id, "product_id": held.product_id, "supplier_id": held.supplier_id}
-    return News(kind, {**data, "quantity": held.quantity}, held.actor, held.supplier_id)
-
-
-def end_reservation(
-    session: Session,
-    search: ProductSearch,
-    reservation: Reservation,
-    status: ReservationStatus,
-    reason: str | None = None,
-) -> bool:
-    """True for the one transaction that ends the reservation. A reservation that is due ends as expired.
-
-    A sale is an acceptance, too.
-    """
-    moment = now()
-    accepted = {"accepted_at": func.coalesce(Reservation.accepted_at, moment)} if status == "committed" else {}
-    ended = execute_update(
-        session,
-        update(Reservation)
-        .where(Reservation.id == reservation.id, Reservation.status == "held", Reservation.expires_at > moment)
-        .values(status=status, ended_at=moment, refusal_reason=reason, **accepted),
-    )
-    if ended:
-        tell(session, _NEWS[status], [reservation])
-    else:
-        expire_due(session, search, Reservation.id == reservation.id)
-    return bool(ended)
-
-
 def find_reservation(session: Session, principal: Principal, reservation_id: str) -> Reservation:
     require_somebody(principal)
     reservation = session.get(Reservation, reservation_id)
@@ -403,18 +188,9 @@ def reservation_view(reservation: Reservation, available: int) -> ReservationVie
     return ReservationView(**shown, status=status_of(reservation), available_quantity=available)
 
 
-def _is_due() -> ColumnElement[bool]:
-    return and_(Reservation.status == "held", Reservation.expires_at <= now())
-
-
 def _has_status(status: ReservationStatus) -> ColumnElement[bool]:
     if status == "held":
         # With the bare column, SQLite would read the held reservations of everybody, in the order in which they expire.
         expires_at = func.coalesce(Reservation.expires_at, now())
         return and_(Reservation.status == "held", expires_at > now())
-    return or_(Reservation.status == status, _is_due()) if status == "expired" else Reservation.status == status
-
-
-def status_of(reservation: Reservation) -> ReservationStatus:
-    is_due = reservation.status == "held" and reservation.expires_at <= now()
-    return cast(ReservationStatus, "expired" if is_due else reservation.status)
+    return or_(Reservation.status == status, is_due()) if status == "expired" else Reservation.status == status

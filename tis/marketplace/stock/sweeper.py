@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.stock.ending import MAX_EXPIRED_AT_ONCE, expire_due, has_due
 from tis.marketplace.stock.reminders import MAX_REMINDED_AT_ONCE, ends_soon, tell_ends_soon
-from tis.marketplace.stock.service import MAX_EXPIRED_AT_ONCE, expire_due, has_due
 from tis.observability.logs import log_exception
 
 _log = logging.getLogger("tis.marketplace")

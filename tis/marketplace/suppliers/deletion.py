@@ -23,7 +23,7 @@ from tis.marketplace.pictures.service import erase_pictures
 from tis.marketplace.reviews.answers import erase_answers
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
-from tis.marketplace.stock.service import release_all
+from tis.marketplace.stock.ending import release_all
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.schemas import LAST_LOGIN
 from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_update
