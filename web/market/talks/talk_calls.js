@@ -8,7 +8,7 @@ import { isLive, listenToNotices } from "../notices.js";
 const PAGE = 30;
 const ASK_MILLISECONDS = 10_000;
 
-/** `{ found, fault, read, readMore }`: `found` is `{ items, hasMore }` with the newest first, null before it is known. */
+/** `{ found, fault, read, readAnew, readMore, forget }`: `found` is `{ items, hasMore }` with the newest first, null before it is known. */
 export function talkList() {
   const [found, fault] = [signal(null), signal(null)];
   let [path, newest] = [null, 0];
@@ -29,7 +29,11 @@ export function talkList() {
     if (asked !== path) [path, found.value, fault.value] = [asked, null, null];
     return ask();
   };
-  return { found, fault, read, readAnew: () => (path ? ask() : undefined), readMore: () => ask(found.value.items.at(-1).id) };
+  const forget = () => {
+    newest++;
+    [path, found.value, fault.value] = [null, null, null];
+  };
+  return { found, fault, read, forget, readAnew: () => (path ? ask() : undefined), readMore: () => ask(found.value.items.at(-1).id) };
 }
 
 /** The open talk with its messages; null before it is known. */

@@ -60,7 +60,7 @@ export function TalkForm({ talk }) {
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${hasNoFact && html`<${Note} kind="info" role="status">${t("talk.draft.none")}<//>`}
     ${isDrafted && html`<${Note} kind="warn" role="status">${t("talk.draft.read")}<//>`}
-    <${Field} label=${t("talk.text")}>${(attributes) => html`<textarea class="textarea" rows="3" maxlength=${MAX_CHARS} value=${text} onInput=${(event) => change(event.target.value)} onKeyDown=${onKey} ...${attributes}></textarea>`}<//>
+    <${Field} label=${t("talk.text")}>${(attributes) => html`<textarea class="textarea" rows="3" readonly=${busy === "text"} maxlength=${MAX_CHARS} value=${text} onInput=${(event) => change(event.target.value)} onKeyDown=${onKey} ...${attributes}></textarea>`}<//>
     <input ref=${file} type="file" hidden accept=${TYPES} onChange=${addPicture} />
     <div class="row-wrap"><${Button} icon=${busy === "picture" ? "loader-circle" : "image-plus"} spin=${busy === "picture"} disabled=${Boolean(busy)} onClick=${() => file.current.click()}>${t("talk.picture")}<//>
       ${talk.side === "shop" && html`<${Button} icon=${busy === "draft" ? "loader-circle" : "sparkles"} spin=${busy === "draft"} disabled=${Boolean(busy)} onClick=${propose}>${t("talk.draft")}<//>`}

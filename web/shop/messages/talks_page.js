@@ -1,6 +1,6 @@
 /** What the buyer and shops write to each other: the talks, and the one that the address names. */
 
-import { html, useEffect } from "../../app/view.js";
+import { html, useEffect, useLayoutEffect } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Note } from "../../design/components.js";
 import { account, isOpen } from "../../market/account.js";
@@ -16,6 +16,7 @@ const linkOf = (talk) => (talk.order_id ? "#/orders" : productHash(talk.product_
 export function TalksPage({ id }) {
   const who = account.value;
   const shown = openTalk.value;
+  useLayoutEffect(() => ownTalks.forget, [who?.id]); // who signs in next sees nothing of them
   // What was written or read in the open talk shows in the list.
   useEffect(() => { if (who || isOpen) ownTalks.read("api/talks"); }, [who, id, shown?.num_messages, shown?.num_unread]);
   if (who === null && !isOpen) return html`<${Note} kind="info">${t("talk.sign.in")}<//>`;
