@@ -70,6 +70,7 @@ def events(answer: httpx2.Response) -> list[str]:
     return [line for line in answer.text.splitlines() if line.startswith(("id:", "data:"))]
 
 
+@pytest.mark.long
 def test_a_server_started_from_the_copies_has_all_that_was_acknowledged_before(tmp_path: Path) -> None:
     live, copies, restored = (tmp_path / name for name in ("live", "copies", "restored"))
     live.mkdir()

@@ -44,7 +44,7 @@ def answers(way: str, dtype: Any, team: int) -> list[tuple[list[int], list[float
     return [(tokens(request), logprobs(readers.of(request))) for request in requests]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_number_of_threads_changes_no_bit_of_an_answer(way: str, dtype: Any) -> None:

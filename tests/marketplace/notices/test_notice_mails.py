@@ -261,7 +261,7 @@ def test_two_servers_send_each_mail_once(post: Post) -> None:
     assert [len(post.mails_to(buyer)) for buyer in buyers] == [1] * 8
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_mail_whose_server_was_killed_is_sent_again_with_the_same_id(post: Post, strict_database_url: str) -> None:
     buyer = post.buyer()
     post.tell(buyer)

@@ -178,6 +178,7 @@ def test_after_a_new_secret_both_verify_for_a_day(bell: Bell) -> None:
     assert [one["headers"]["webhook-signature"].count("v1,") for one in (new, later)] == [2, 1]
 
 
+@pytest.mark.long
 def test_a_slow_program_and_a_dead_one_do_not_delay_others(bell: Bell) -> None:
     slow = [bell.webhook(f"/hang/{number}") for number in range(40)]
     quick = bell.webhook("/ok")
@@ -354,7 +355,7 @@ def test_two_servers_call_each_once(bell: Bell) -> None:
         assert [one["number"] for one in bell.receiver.bodies(f"/two/{number}")] == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_call_whose_server_was_killed_comes_again_with_the_same_id(bell: Bell, strict_database_url: str) -> None:
     webhook = bell.webhook("/hang")
     bell.tell(times=2)
@@ -370,6 +371,7 @@ def test_a_call_whose_server_was_killed_comes_again_with_the_same_id(bell: Bell,
     assert [one["number"] for one in bell.receiver.bodies("/ok")] == [1, 2]
 
 
+@pytest.mark.long
 def test_a_program_that_dies_gets_the_rest_when_it_is_back(bell: Bell, tmp_path: Path) -> None:
     webhook = bell.webhook("/ok")
     bell.tell()

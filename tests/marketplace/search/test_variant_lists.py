@@ -120,7 +120,7 @@ def groups_in(catalogue: Catalogue) -> dict[int, int]:
         return {product.id: product.group_id for product in session.query(Product) if product.group_id is not None}
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=QUERIES, limit=st.integers(1, 9), max_sorted=st.sampled_from([0, 2000]))
 def test_paging_through_a_list_shows_each_group_once_and_all_of_them(
     filled: Catalogue, query: ProductQuery, limit: int, max_sorted: int
