@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
+from tests.marketplace.payments.fake_provider import CALLBACK_TOKEN
 from tests.marketplace.payments.provider_process import FakeProvider
 from tests.marketplace.payments.till import Till, until
 from tis.marketplace.tables import PaymentCallback
@@ -68,6 +69,18 @@ def test_a_callback_for_a_payment_of_another_shop_is_none_of_ours(
         assert provider.send(name, other.callback_url(name), "no-such-payment", "settlement") == [200]
     with till.server.market.reading() as session:
         assert session.query(PaymentCallback).filter(PaymentCallback.payment_id == payment).count() == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 60_000, b'{"external_id":' * 4000, b'{"external_id": "\\ud800"}', b'{"external_id": "a\\u0000"}'],
+    ids=["lists in lists", "objects in objects", "half a character", "a NUL"],
+)
+def test_a_callback_that_no_provider_sends_is_none_of_ours(name: str, body: bytes, till: Till) -> None:
+    till.connect(name)
+    headers = {"content-type": "application/json", "x-callback-token": CALLBACK_TOKEN}
+    answer = till.nobody.post(till.callback_url(name), content=body, headers=headers)
+    assert answer.status_code in (200, 403) and "Heard" not in answer.text, answer.text
 
 
 def test_a_callback_that_is_too_large_is_refused(name: str, till: Till, provider: FakeProvider) -> None:

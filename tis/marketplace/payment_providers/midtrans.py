@@ -89,7 +89,7 @@ class Midtrans:
     def callback_of(self, headers: Mapping[str, str], body: bytes) -> str:
         try:
             content = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise NotSigned from None
         signed = [text_of(content, name) for name in ("order_id", "status_code", "gross_amount")]
         expected = hashlib.sha512("".join([*signed, self.server_key]).encode("utf-8", "replace")).hexdigest()

@@ -65,7 +65,7 @@ class ProviderClient:
             raise ProviderSilent(f"status {status}")
         try:
             return status, json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ProviderSilent(f"status {status} without JSON") from None
 
     def close(self) -> None:

@@ -83,7 +83,7 @@ class Xendit:
             raise NotSigned
         try:
             payment_id = text_of(json.loads(body), "external_id")
-        except ValueError:
+        except (ValueError, RecursionError):
             raise NotSigned from None
         if not payment_id:
             raise NotSigned

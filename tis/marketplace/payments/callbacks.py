@@ -5,6 +5,7 @@ stolen can do no more than let the server ask once more.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 
 from sqlalchemy import func, select, update
@@ -19,6 +20,7 @@ from tis.marketplace.tables import Payment, PaymentCallback, ShopPaymentMethods
 
 _NOT_SIGNED = "This is not signed by the payment provider of this shop."
 _MAX_CALLBACKS = 50  # of a payment that are kept, and asked about
+_ID = re.compile(r"[0-9a-f-]{36}")
 _OPEN = ("creating", "pending", "expired", "failed")
 
 
@@ -34,6 +36,8 @@ def hear_callback(
         payment_id = market.payments.opened(market.signer, keys).callback_of(headers, body)
     except (NotSigned, Conflict):
         raise Forbidden(_NOT_SIGNED) from None
+    if not _ID.fullmatch(payment_id):  # none of ours; and no database takes every text
+        return False
     with market.writing() as session:
         is_new = _note(session, payment_id, provider, supplier_id, body)
     if is_new:
