@@ -115,6 +115,16 @@ def test_what_came_by_hand_goes_back_by_hand_and_is_noted(till: Till) -> None:
     assert till.row(order).refund_due == 0
 
 
+def test_what_came_by_hand_for_an_order_of_a_provider_goes_back_by_hand(till: Till) -> None:
+    till.connect("xendit")
+    order = till.order("provider")
+    assert till.shop.post(f"/api/orders/{order}/paid", json={}).status_code == 200
+    assert till.shop.post(f"/api/orders/{order}/cancel", json={"reason": "Sold out"}).status_code == 200
+    status, said = ask(till, order, 150_000)
+    assert (status, said.get("by_hand"), said.get("status")) == (200, True, "done")
+    assert till.row(order).refund_due == 0 and ask(till, order, 1)[0] == 409
+
+
 def test_only_the_shop_gives_back(till: Till) -> None:
     order = till.order("transfer", state="cancelled", refund_due=150_000)
     body = {"amount": 150_000, "reason": "mine"}

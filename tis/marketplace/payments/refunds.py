@@ -76,9 +76,10 @@ def _payment_to_refund(session: Session, order: Order, amount: int) -> Payment |
     owed = order.refund_due - sum(on_its_way.get(one.id, 0) for one in payments if one.status == "paid")
     if amount > owed:
         raise Conflict(f"The shop owes {max(0, owed)} rupiah of this order.", code="not_owed")
-    if order.payment_method != "provider":
+    paid = [one for one in payments if one.status == "paid"]
+    if not paid:  # also where the shop said itself that the money of such an order came
         return None
-    for payment in payments:
-        if payment.status == "paid" and left[payment.id] >= amount:
+    for payment in paid:
+        if left[payment.id] >= amount:
             return payment
     raise Conflict("No payment of this order has so much left.", code="not_owed")
