@@ -10,7 +10,7 @@ from sqlalchemy import update
 from tests.marketplace.orders.ordering import Ordering, made, refusal
 from tests.marketplace.shop import Shop
 from tis.marketplace.columns import now
-from tis.marketplace.tables import OrderMove
+from tis.marketplace.tables import Order, OrderMove
 
 
 @pytest.fixture
@@ -62,6 +62,16 @@ def test_no_more_comes_back_than_was_sold(ordering: Ordering, lines: list[dict[s
     order = sold(ordering, 3)
     assert ordering.by_shop("return", order, reason="x", lines=lines).status_code == 422
     assert ordering.shop.stock_columns(order["lines"][0]["product_id"]) == (0, 0)
+
+
+def test_what_the_shop_owes_already_stays_owed_when_goods_come_back(ordering: Ordering) -> None:
+    """As if a part of the money had come twice."""
+    order = sold(ordering, 3)
+    price = order["lines"][0]["unit_price"]
+    with ordering.shop.market.writing() as session:
+        session.execute(update(Order).where(Order.id == order["id"]).values(refund_due=price))
+    back = made(ordering.by_shop("return", order, reason="x", lines=[{"position": 1, "quantity": 1}]))
+    assert back["refund_due"] == 2 * price
 
 
 def test_the_buyer_asks_once_and_the_shop_may_refuse(ordering: Ordering) -> None:
