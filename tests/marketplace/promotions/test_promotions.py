@@ -342,6 +342,22 @@ def test_a_promotion_never_gives_more_units_than_it_has(promoter: Promoter, anyb
     assert sorted(prices) == [80_000] * 5 + [100_000] * 7
 
 
+def test_units_that_the_shop_leaves_out_of_an_order_are_units_of_the_promotion_again(
+    promoter: Promoter, anybody: httpx2.Client
+) -> None:
+    promotion = promoter.promoted(80_000, max_units=3)
+    assert anybody.put(f"/api/suppliers/{promoter.shop}/order-rules", json={"takes_orders": True}).status_code == 200
+    body = {"items": [{"product_id": promoter.product, "quantity": 3}], "place": {"delivery": "pickup"}}
+    order = anybody.post("/api/orders", json=body).json()["id"]
+    assert promoter.row(promotion)["state"] == "sold_out"
+    part = {"lines": [{"position": 1, "quantity": 1}]}
+    assert anybody.post(f"/api/orders/{order}/accept", json=part).status_code == 200
+    assert promoter.sweep() == 1
+    assert (promoter.row(promotion)["state"], promoter.row(promotion)["units_taken"]) == ("running", 1)
+    assert anybody.post(f"/api/orders/{order}/cancel", json={"reason": "x"}).status_code == 200
+    assert promoter.row(promotion)["units_taken"] == 0
+
+
 def test_a_hold_keeps_the_price_of_the_promotion_when_that_is_over(promoter: Promoter, anybody: httpx2.Client) -> None:
     promotion = promoter.promoted(80_000)
     held = reserve(anybody, promoter.product).json()

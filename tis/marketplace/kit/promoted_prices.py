@@ -105,15 +105,17 @@ def current_prices(session: Session, products: Iterable[Product]) -> dict[int, C
 
 def units_taken(promotion_id: Any) -> Select[int]:
     """How many units are held, ordered or sold at the price of a promotion."""
-    of_ended_order = (
-        select(OrderLine.order_id)
-        .join(Order, Order.id == OrderLine.order_id)
-        .where(OrderLine.reservation_id == Reservation.id, Order.state.in_(_CAME_TO_NOTHING))
-    )
-    return select(func.coalesce(func.sum(Reservation.quantity), 0)).where(
-        Reservation.promotion_id == promotion_id,
-        Reservation.status.not_in(_CAME_TO_NOTHING),
-        ~of_ended_order.exists(),
+    given = func.coalesce(OrderLine.quantity, Reservation.quantity)  # a shop may accept a part of an order
+    return (
+        select(func.coalesce(func.sum(given), 0))
+        .select_from(Reservation)
+        .outerjoin(OrderLine, OrderLine.reservation_id == Reservation.id)
+        .outerjoin(Order, Order.id == OrderLine.order_id)
+        .where(
+            Reservation.promotion_id == promotion_id,
+            Reservation.status.not_in(_CAME_TO_NOTHING),
+            func.coalesce(Order.state, "").not_in(_CAME_TO_NOTHING),
+        )
     )
 
 
