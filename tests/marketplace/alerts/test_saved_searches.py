@@ -38,6 +38,12 @@ def test_a_saved_search_runs_as_it_was_searched(watched: Watched) -> None:
     assert filters["path"].startswith("/api/products?") and watched.client.get(filters["path"]).status_code == 200
 
 
+@pytest.mark.parametrize("parameters", [{"q": "a\0b"}, {"q": "laptop", "city": "Jak\0arta"}, {"attr.a\0b": "1"}])
+def test_a_search_with_a_nul_is_not_saved(watched: Watched, parameters: dict[str, Any]) -> None:
+    refused = watched.save(parameters)
+    assert (refused.status_code, refused.json()["detail"]) == (422, "A parameter has a NUL character.")
+
+
 def test_a_saved_search_is_renamed_switched_off_and_deleted_by_its_user_alone(watched: Watched) -> None:
     saved = watched.save({"q": "laptop"}).json()
     path = f"/api/saved-searches/{saved['id']}"

@@ -155,6 +155,7 @@ def test_an_order_is_of_one_shop_that_takes_orders(ordering: Ordering, strict_sh
     twice = [{"product_id": product, "quantity": 1}] * 2
     assert ordering.send(items=twice).status_code == 422
     assert ordering.send(reservations=["0" * 36]).status_code == 404
+    assert ordering.send(reservations=["\0" * 36]).status_code == 422
     foreign = reserve(ordering.client, product, 1, headers=ordering.thief).json()
     assert ordering.send(reservations=[foreign["id"]]).status_code == 404
 

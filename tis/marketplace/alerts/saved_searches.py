@@ -39,6 +39,8 @@ def save_search(
     user_id = require_user(principal)
     if replace(query, sort=None, origin=None) == ProductQuery():
         raise Unprocessable("Save a search with words or with a filter.")
+    if any("\0" in part for pair in parameters for part in pair):
+        raise Unprocessable("A parameter has a NUL character.")  # which no text of PostgreSQL may have
     if query.origin:
         place = (round_to_100m(one) or 0.0 for one in (query.origin.latitude, query.origin.longitude))
         query = replace(query, origin=Point(*place))

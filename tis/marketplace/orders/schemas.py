@@ -70,7 +70,7 @@ class ItemForm(StrictBody):
 class OrderForm(StrictBody):
     model_config = schema_example({"items": [{"product_id": 1, "quantity": 2}], "place": {"delivery": "pickup"}})
 
-    reservations: list[Annotated[str, Field(min_length=36, max_length=36)]] = Field(
+    reservations: list[Annotated[str, Field(pattern="^[0-9a-f-]{36}$")]] = Field(
         [], max_length=MAX_LINES, description="ids of the caller's holds, whose prices stay"
     )
     items: list[ItemForm] = Field([], max_length=MAX_LINES, description="goods that are not held yet")
