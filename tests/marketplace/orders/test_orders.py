@@ -8,6 +8,7 @@ import pytest
 from tests.marketplace.orders.ordering import ADDRESS, Ordering, made, refusal, too_late
 from tests.marketplace.shop import Shop
 from tests.marketplace.stock.test_reservations import reserve
+from tis.marketplace.tables import Order, SupplierMember
 
 
 @pytest.fixture
@@ -192,3 +193,18 @@ def test_where_it_goes_is_needed_by_who_brings_it(ordering: Ordering) -> None:
     no_courier = ordering.send(items=items, place={"delivery": "courier", "address": ADDRESS})
     assert (no_courier.status_code, no_courier.json()["detail"]) == (422, "This shop has no courier.")
     assert balanced(ordering.shop, product) == (9, 0)
+
+
+def test_who_works_for_the_shop_by_now_places_no_draft_there(ordering: Ordering) -> None:
+    product = ordering.shop.product(on_hand=1)
+    draft = ordering.draft({product: 1})
+    with ordering.shop.market.writing() as session:
+        buyer = session.get_one(Order, draft["id"]).buyer
+        assert buyer is not None
+        session.add(
+            SupplierMember(supplier_id=ordering.shop.id, user_id=int(buyer.removeprefix("user:")), role="editor")
+        )
+    why = "You cannot order from a supplier that you work for."
+    assert refusal(ordering.by_buyer("place", draft, delivery="pickup")) == (403, why)
+    made(ordering.by_buyer("cancel", draft))
+    assert balanced(ordering.shop, product) == (1, 0)

@@ -42,8 +42,7 @@ def draft_order(
     require_somebody(principal)
     quantities = {item.product_id: item.quantity for item in form.items}
     supplier = _lock_shop(session, form.reservations, list(quantities))
-    if supplier.id in principal.supplier_ids:
-        raise Forbidden("You cannot order from a supplier that you work for.")
+    _require_stranger(principal, supplier)
     _require_open_shop(session, supplier)
     if principal.account is not None:
         lock_account(session, principal.account)
@@ -90,6 +89,8 @@ def place_order(
     supplier = lock_supplier_shared(session, found.supplier_id)
     if supplier is None:
         raise NotFound("Supplier not found")
+    if principal.account is not None and principal.account == found.buyer:  # who may work there since it was drafted
+        _require_stranger(principal, supplier)
 
     def freeze(order: Order, lines: Sequence[OrderLine]) -> FreedUnits:
         _require_open_shop(session, supplier)
@@ -132,6 +133,11 @@ def _lock_shop(session: Session, reservation_ids: Sequence[str], product_ids: Se
     if supplier is None:
         raise NotFound("Supplier not found")
     return supplier
+
+
+def _require_stranger(principal: Principal, supplier: Supplier) -> None:
+    if supplier.id in principal.supplier_ids:
+        raise Forbidden("You cannot order from a supplier that you work for.")
 
 
 def _require_open_shop(session: Session, supplier: Supplier) -> None:
