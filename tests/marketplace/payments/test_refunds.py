@@ -6,7 +6,7 @@ from sqlalchemy import select, update
 from tests.marketplace.payments.provider_process import FakeProvider
 from tests.marketplace.payments.till import Till, until
 from tis.marketplace.columns import now
-from tis.marketplace.tables import PaymentRefund
+from tis.marketplace.tables import Payment, PaymentRefund
 
 BOTH = pytest.mark.parametrize("name", ["midtrans", "xendit"])
 
@@ -123,6 +123,21 @@ def test_what_came_by_hand_for_an_order_of_a_provider_goes_back_by_hand(till: Ti
     status, said = ask(till, order, 150_000)
     assert (status, said.get("by_hand"), said.get("status")) == (200, True, "done")
     assert till.row(order).refund_due == 0 and ask(till, order, 1)[0] == 409
+
+
+def test_money_that_came_twice_for_a_cancelled_order_goes_back_twice(till: Till, provider: FakeProvider) -> None:
+    order, first = till.begun("xendit")
+    with till.server.market.writing() as session:
+        session.execute(update(Payment).where(Payment.id == first).values(expires_at=now()))
+    till.begin(order)
+    [second] = {one.id for one in till.payments(order)} - {first}
+    for payment in (first, second):
+        provider.pay(payment, 150_000)
+        provider.send("xendit", till.callback_url("xendit"), payment, "settlement")
+    until(lambda: till.row(order).refund_due == 150_000)
+    assert till.shop.post(f"/api/orders/{order}/cancel", json={"reason": "Sold out"}).status_code == 200
+    assert [ask(till, order, 150_000)[0] for _ in range(3)] == [200, 200, 409]
+    assert [one.refunded for one in till.payments(order)] == [150_000, 150_000] and till.row(order).refund_due == 0
 
 
 def test_only_the_shop_gives_back(till: Till) -> None:

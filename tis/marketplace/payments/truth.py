@@ -2,14 +2,16 @@
 
 from datetime import datetime, timedelta
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.orders.states import ENDS
 from tis.marketplace.payment_providers.provider import RUPIAH, CreatedPayment, PaymentStanding, RefundAnswer
 from tis.marketplace.payments.paid_orders import locked_order, take_money, tell
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Payment, PaymentRefund
+from tis.marketplace.tables import Order, Payment, PaymentRefund
 
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=30), timedelta(minutes=30)
 _AFTER_EXPIRY = timedelta(days=1)  # how long money may be on its way
@@ -99,7 +101,17 @@ def apply_refund(session: Session, refund_id: str, answer: RefundAnswer) -> None
             order.refund_due = max(0, order.refund_due - refund.amount)
         if payment is not None:
             payment.refunded = min(payment.paid_amount, payment.refunded + refund.amount)
+            _owe_the_rest(session, order)
     tell(session, "payment.refunded" if answer.state == "done" else "payment.refund_failed", order)
+
+
+def _owe_the_rest(session: Session, order: Order) -> None:
+    """`refund_due` is never more than the total: of money that came twice for an order that ended, this is the rest."""
+    if order.state in ENDS - {"returned"}:
+        session.flush()
+        paid = Payment.order_id == order.id, Payment.status == "paid"
+        left = session.scalar(select(func.sum(Payment.paid_amount - Payment.refunded)).where(*paid)) or 0
+        order.refund_due = min(order.total, max(order.refund_due, int(left)))
 
 
 def _locked_payment(session: Session, payment_id: str) -> Payment | None:
