@@ -61,6 +61,7 @@ def test_the_digits_of_an_account_are_kept_without_spaces(till: Till) -> None:
         {"provider": {**MIDTRANS, "midtrans": {"server_key": "short"}}},
         {"provider": {**MIDTRANS, "midtrans": {"server_key": "with a space in it"}}},
         {"provider": {**MIDTRANS, "midtrans": {"server_key": "k" * 201}}},
+        {"provider": {**XENDIT, "xendit": {"secret_key": '"' * 200, "callback_token": "\\" * 200}}},
         {"card_number": "4111111111111111"},
     ],
 )

@@ -27,8 +27,8 @@ def _account_number(value: str) -> str:
 
 
 def _secret(value: str) -> str:
-    if not (value.isascii() and value.isprintable()) or " " in value:
-        raise ValueError("must be the key as the provider shows it, without spaces")
+    if not (value.isascii() and value.isprintable()) or {*value} & {*' "\\'}:
+        raise ValueError("must be the key as the provider shows it, without spaces and quotes")
     return value
 
 
