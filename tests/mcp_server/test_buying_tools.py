@@ -166,7 +166,7 @@ async def test_a_confirmation_is_for_its_account_tool_and_arguments(buying_shop:
     said = await buyer.is_refused("release_hold", hold_id=str(uuid4()), confirmation=token)
     assert "another account, tool or arguments" in said
     body, _, signature = token.partition(".")
-    for made_up in ("x", f"{body}.", f"{body}.{'0' * 64}", f"{body[:-2]}AA.{signature}", ".", "é.é", "a" * 1001):
+    for made_up in ("x", f"{body}.", f"{body}.{'0' * 64}", f"{body[:-2]}AA.{signature}", ".", ".é", "é.é", "a" * 1001):
         await buyer.is_refused("hold_product", **wanted, confirmation=made_up)
     assert holds_of(buying_shop, buyer) == holds_of(buying_shop, thief) == []
 
@@ -243,6 +243,7 @@ async def test_a_buyer_reads_the_own_orders_alone(buying_shop: McpShop, buyer: B
         "total": 14_000_000,
     }  # fmt: skip
     assert "no order" in await buyer.is_refused("order_status", number=f"T2{stranger.id:07}")
+    assert "Wrong arguments" in await buyer.is_refused("order_status", number="\0")
     assert (await new_buyer(buying_shop).does("order_status"))["orders"] == []
 
 
@@ -273,3 +274,5 @@ def test_a_confirmation_ends_after_minutes() -> None:
     clock[0] += 1
     with pytest.raises(Forbidden, match="expired"):
         confirmations.read(token, me, "hold_product", {"quantity": 1})
+    with pytest.raises(Forbidden, match="no confirmation"):
+        confirmations.read(".é", me, "hold_product", {"quantity": 1})

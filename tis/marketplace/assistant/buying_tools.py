@@ -69,7 +69,7 @@ class ReleaseArguments(_ToolArguments):
 
 
 class StatusArguments(_ToolArguments):
-    number: Annotated[str, StringConstraints(strip_whitespace=True, max_length=16)] | None = Field(
+    number: Annotated[str, StringConstraints(strip_whitespace=True, max_length=16, pattern="^[ -~]*$")] | None = Field(
         None, description="of the order"
     )
 

@@ -57,7 +57,7 @@ class Confirmations:
             payload = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
         except (ValueError, binascii.Error):
             raise Forbidden(f"This is no confirmation of this server. {_ASK_AGAIN}") from None
-        if not hmac.compare_digest(self._signer.digest(_PURPOSE + payload), signature):
+        if not hmac.compare_digest(self._signer.digest(_PURPOSE + payload).encode(), signature.encode()):
             raise Forbidden(f"This is no confirmation of this server. {_ASK_AGAIN}")
         said = json.loads(payload)
         if said["for"] != _bound_to(principal, tool, arguments):
