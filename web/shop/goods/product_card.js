@@ -3,7 +3,7 @@
 import { Badge, Icon } from "../../design/components.js";
 import { addressOf } from "../../app/addresses.js";
 import { html, signal } from "../../app/view.js";
-import { counted, formatNumber, language, t, wordOr } from "../../app/words.js";
+import { counted, formatNumber, formatRupiah, language, t, wordOr } from "../../app/words.js";
 import { productHash } from "../address/place.js";
 import { Price } from "./price.js";
 
