@@ -38,6 +38,12 @@ def test_a_saved_search_runs_as_it_was_searched(watched: Watched) -> None:
     assert filters["path"].startswith("/api/products?") and watched.client.get(filters["path"]).status_code == 200
 
 
+def test_characters_that_no_database_keeps_are_left_out_of_a_saved_search(watched: Watched) -> None:
+    saved = watched.save({"q": "kul\0kas", "city": "Jakar\0ta", "attr.war\0na": "me\0rah"})
+    assert saved.status_code == 200, saved.text
+    assert dict(saved.json()["parameters"]) == {"q": "kulkas", "city": "Jakarta", "attr.warna": "merah"}
+
+
 def test_a_saved_search_is_renamed_switched_off_and_deleted_by_its_user_alone(watched: Watched) -> None:
     saved = watched.save({"q": "laptop"}).json()
     path = f"/api/saved-searches/{saved['id']}"

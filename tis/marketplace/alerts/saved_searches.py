@@ -39,6 +39,8 @@ def save_search(
     user_id = require_user(principal)
     if replace(query, sort=None, origin=None) == ProductQuery():
         raise Unprocessable("Save a search with words or with a filter.")
+    # PostgreSQL keeps no NUL; the filters were read without it.
+    parameters = [(name.replace("\0", ""), value.replace("\0", "")) for name, value in parameters]
     if query.origin:
         place = (round_to_100m(one) or 0.0 for one in (query.origin.latitude, query.origin.longitude))
         query = replace(query, origin=Point(*place))
