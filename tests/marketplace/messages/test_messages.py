@@ -113,6 +113,18 @@ def test_a_talk_is_none_of_anybody_elses_business(
     assert buyer.post(f"/talks/{talk}/draft").status_code == 403
 
 
+def test_no_cache_keeps_what_people_write(seller: Party, buyer: Party, product: int) -> None:
+    talk = ask(buyer, product)["id"]
+    answers = [
+        buyer.get("/talks"),
+        buyer.get(f"/talks/{talk}"),
+        seller.get(f"/suppliers/{seller.id}/talks"),
+        seller.post(f"/talks/{talk}/messages", body="Masih"),
+        seller.post(f"/talks/{talk}/draft"),
+    ]
+    assert [one.headers.get("cache-control") for one in answers] == ["no-store"] * len(answers)
+
+
 @pytest.mark.parametrize("body", ["", "   ", "x" * 2001, None, 5])
 def test_a_message_is_a_text_of_some_length(buyer: Party, product: int, body: Any) -> None:
     assert buyer.post(f"/products/{product}/talk", body=body).status_code == 422

@@ -71,7 +71,7 @@ def write_message(
     picture_hash: str | None = None,
     is_drafted: bool = False,
 ) -> ShopMessage:
-    """One of `body` and `picture_hash`. Who writes has read what was there. A suspended shop reads, and writes no more."""
+    """One of `body` and `picture_hash`. Who writes has read what was there. A suspended shop writes no more."""
     if side == "shop":
         _require_not_suspended(session, principal, talk.supplier_id)
     locked = select(ShopTalk).where(ShopTalk.id == talk.id).with_for_update()
