@@ -218,8 +218,8 @@ def test_a_hidden_message_is_not_read_by_a_retry_with_its_key(
     path, headers = f"/api/talks/{talk}/messages", {**buyer.headers, "Idempotency-Key": f"hidden-{talk}"}
     made(buyer.client.post(path, json={"body": "Tidak"}, headers=headers))
     made(buyer.post(f"/talks/{talk}/messages/2/report", reason="He wants money outside."))
-    hiding = {"json": {"status": "hidden"}, "headers": admin.headers}
-    made(admin.client.put(f"/api/admin/reported-messages/{talk}/2", **hiding))
+    hidden = f"/api/admin/reported-messages/{talk}/2"
+    made(admin.client.put(hidden, json={"status": "hidden"}, headers=admin.headers))
     again = buyer.client.post(path, json={"body": "Tidak"}, headers=headers)
     assert again.status_code == 200 and "rekening" not in again.text
 

@@ -183,6 +183,8 @@ def test_who_was_refused_does_not_pass_the_admin_by_withdrawing_or_by_another_na
     made(show(owner.client, owner.id, nik=_nik()))
     made(admin.put(f"/api/admin/verifications/{owner.id}", json={"status": "refused", "reason": "A bought card."}))
     made(owner.client.delete(f"{path}/verification"))
+    pardon = {"status": "verified", "reason": "I was wrong."}
+    assert admin.put(f"/api/admin/verifications/{owner.id}", json=pardon).status_code == 409
     assert made(show(owner.client, owner.id, nik=_nik()))["doubts"] == ["refused_before"]
     made(admin.put(f"/api/admin/verifications/{owner.id}", json={"status": "refused", "reason": "Again."}))
     for name in ("Dewi Lestari", "Budi Santoso"):

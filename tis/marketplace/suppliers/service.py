@@ -41,6 +41,7 @@ from tis.marketplace.tables import (
     Webhook,
 )
 
+NO_CARD = "none of "  # instead of a digest: the card was withdrawn
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
 _PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
@@ -130,7 +131,7 @@ def forget_card(session: Session, supplier: Supplier) -> None:
     would withdraw, show the card again, and pass by the admin."""
     shown = session.get(SupplierVerification, supplier.id, with_for_update=True, populate_existing=True)
     if shown is not None and shown.status == "refused":
-        shown.card_digest, shown.first_digest = f"none of {supplier.id}", None
+        shown.card_digest, shown.first_digest = f"{NO_CARD}{supplier.id}", None
         shown.name_matches, shown.doubts = False, []
     elif shown is not None:
         session.delete(shown)
