@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from tests.marketplace.accounts import (
     all_at_once,
     bearer,
+    employ,
     erase,
     made,
     register_admin,
@@ -112,6 +113,18 @@ def test_a_talk_is_none_of_anybody_elses_business(
     assert buyer.post(f"/talks/{talk}/draft").status_code == 403
 
 
+def test_no_cache_keeps_what_people_write(seller: Party, buyer: Party, product: int) -> None:
+    talk = ask(buyer, product)["id"]
+    answers = [
+        buyer.get("/talks"),
+        buyer.get(f"/talks/{talk}"),
+        seller.get(f"/suppliers/{seller.id}/talks"),
+        seller.post(f"/talks/{talk}/messages", body="Masih"),
+        seller.post(f"/talks/{talk}/draft"),
+    ]
+    assert [one.headers.get("cache-control") for one in answers] == ["no-store"] * len(answers)
+
+
 @pytest.mark.parametrize("body", ["", "   ", "x" * 2001, None, 5])
 def test_a_message_is_a_text_of_some_length(buyer: Party, product: int, body: Any) -> None:
     assert buyer.post(f"/products/{product}/talk", body=body).status_code == 422
@@ -186,6 +199,53 @@ def test_a_reported_message_is_hidden_by_an_admin_and_by_nobody_else(
         assert hidden["is_hidden"] and hidden["body"] is None
     made(admin.client.put(path, json={"status": "kept"}, headers=admin.headers))
     assert buyer.talk(talk)["messages"][1]["body"]
+
+
+@pytest.mark.parametrize("before", ["9" * 20 + "-1", "1-" + "9" * 20, "-1", "1", "²-1"])
+def test_a_place_in_the_reports_that_cannot_be_is_a_422(
+    before: str, strict_database_url: str, internet: httpx2.Client
+) -> None:
+    admin = Party(internet, register_admin(internet, strict_database_url))
+    assert admin.get("/admin/reported-messages", before=before).status_code == 422
+
+
+def test_a_hidden_message_is_not_read_by_a_retry_with_its_key(
+    seller: Party, buyer: Party, product: int, strict_database_url: str, internet: httpx2.Client
+) -> None:
+    admin = Party(internet, register_admin(internet, strict_database_url))
+    talk = ask(buyer, product)["id"]
+    made(seller.post(f"/talks/{talk}/messages", body="Transfer ke rekening pribadi saya saja."))
+    path, headers = f"/api/talks/{talk}/messages", {**buyer.headers, "Idempotency-Key": f"hidden-{talk}"}
+    made(buyer.client.post(path, json={"body": "Tidak"}, headers=headers))
+    made(buyer.post(f"/talks/{talk}/messages/2/report", reason="He wants money outside."))
+    hidden = f"/api/admin/reported-messages/{talk}/2"
+    made(admin.client.put(hidden, json={"status": "hidden"}, headers=admin.headers))
+    again = buyer.client.post(path, json={"body": "Tidak"}, headers=headers)
+    assert again.status_code == 200 and "rekening" not in again.text
+
+
+def test_a_suspended_shop_writes_to_nobody(
+    seller: Party, buyer: Party, product: int, strict_database_url: str, internet: httpx2.Client
+) -> None:
+    admin = Party(internet, register_admin(internet, strict_database_url))
+    member = Party(internet, register_user(internet))
+    employ(internet, seller.account, f"/api/suppliers/{seller.id}", member.account)
+    talk = ask(buyer, product)["id"]
+    suspended = {"status": "suspended", "reason": "Fraud."}
+    made(admin.client.put(f"/api/suppliers/{seller.id}/status", json=suspended, headers=admin.headers))
+    refused = member.post(f"/talks/{talk}/messages", body="Transfer ke rekening pribadi saya saja.")
+    assert refused.status_code == 403, refused.text
+    picture = internet.post(f"/api/talks/{talk}/pictures", files={"file": photo()}, headers=member.headers)
+    assert picture.status_code == 403
+    assert member.talk(talk)["num_messages"] == 1  # it reads on, for orders that are open
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63 - 1])
+def test_a_number_that_no_message_has_is_not_found(seller: Party, buyer: Party, product: int, number: int) -> None:
+    talk = ask(buyer, product)["id"]
+    assert seller.post(f"/talks/{talk}/messages/{number}/report", reason="No.").status_code == 404
+    assert len(made(seller.get(f"/talks/{talk}", before=number))["messages"]) == 1
+    assert seller.get(f"/talks/{number}").status_code == 404
 
 
 def test_the_overview_counts_reports_that_nobody_has_decided(

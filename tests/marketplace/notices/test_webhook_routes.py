@@ -130,6 +130,18 @@ def test_a_webhook_is_off_when_the_owner_who_set_it_is_gone(
     assert found == {theirs["id"]: ("off", "owner_left"), kept["id"]: ("on", None)}
 
 
+def test_a_change_by_another_owner_does_not_keep_the_address_of_one_who_goes(
+    internet: httpx2.Client, owner: dict[str, Any], path: str
+) -> None:
+    shop, leaver = path.removesuffix("/webhooks"), register_user(internet)
+    employ(internet, owner, shop, leaver, "owner")
+    theirs = made(internet.post(path, json=HOOK, headers=bearer(leaver)))
+    made(internet.put(f"{path}/{theirs['id']}", json={"groups": ["orders"]}, headers=bearer(owner)))
+    made(internet.delete(f"{shop}/members/{leaver['id']}", headers=bearer(owner)))
+    [found] = internet.get(path, headers=bearer(owner)).json()
+    assert (found["status"], found["off_reason"]) == ("off", "owner_left")
+
+
 def test_a_deleted_shop_leaves_no_webhook(internet: httpx2.Client, required_market: Market) -> None:
     shop = register_supplier(internet)
     path = f"/api/suppliers/{shop['id']}/webhooks"

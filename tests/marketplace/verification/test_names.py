@@ -32,3 +32,8 @@ def test_the_same_person_written_in_another_way(card: str, registered: str) -> N
 )
 def test_what_is_only_alike_is_for_an_admin(card: str, registered: str) -> None:
     assert not names_match(card, registered)
+
+
+@pytest.mark.parametrize("more", ["Мария", "山田太郎", "Владимир", "2", "Ltd."])
+def test_words_that_the_card_does_not_have_are_for_an_admin_whatever_their_script(more: str) -> None:
+    assert not names_match("BUDI SANTOSO", f"{more} Budi Santoso")

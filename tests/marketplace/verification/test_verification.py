@@ -12,7 +12,7 @@ from sqlalchemy import select
 from tests.marketplace.accounts import all_at_once, made
 from tests.marketplace.market_server import MarketServer, new_product
 from tests.marketplace.verification.card_pictures import NIK, ReadsJson, show, show_bytes
-from tis.marketplace.tables import AuditEntry, SupplierVerification
+from tis.marketplace.tables import AuditEntry, Supplier, SupplierVerification
 
 _numbers = itertools.count(1)
 
@@ -174,6 +174,34 @@ def test_another_name_of_the_person_ends_the_badge(owner: Owner) -> None:
     assert made(owner.client.put(path, json={"business_name": "Toko Baru"}))["verified_at"]
     assert made(owner.client.put(path, json={"name": "Dewi Lestari"}))["verified_at"] is None
     assert owner.client.get(f"{path}/verification").status_code == 404
+
+
+def test_who_was_refused_does_not_pass_the_admin_by_withdrawing_or_by_another_name(
+    owner: Owner, admin: httpx2.Client
+) -> None:
+    path = f"/api/suppliers/{owner.id}"
+    made(show(owner.client, owner.id, nik=_nik()))
+    made(admin.put(f"/api/admin/verifications/{owner.id}", json={"status": "refused", "reason": "A bought card."}))
+    made(owner.client.delete(f"{path}/verification"))
+    pardon = {"status": "verified", "reason": "I was wrong."}
+    assert admin.put(f"/api/admin/verifications/{owner.id}", json=pardon).status_code == 409
+    assert made(show(owner.client, owner.id, nik=_nik()))["doubts"] == ["refused_before"]
+    made(admin.put(f"/api/admin/verifications/{owner.id}", json={"status": "refused", "reason": "Again."}))
+    for name in ("Dewi Lestari", "Budi Santoso"):
+        made(owner.client.put(path, json={"name": name}))
+    assert made(show(owner.client, owner.id, nik=_nik()))["doubts"] == ["refused_before"]
+
+
+def test_of_a_deleted_shop_nothing_of_its_card_is_kept(owner: Owner, server: MarketServer) -> None:
+    nik = _nik()
+    made(show(owner.client, owner.id, nik=nik))
+    made(owner.client.delete(f"/api/suppliers/{owner.id}", params={"confirm": 1}))
+    with server.market.reading() as session:
+        assert session.get(SupplierVerification, owner.id) is None
+        assert session.get_one(Supplier, owner.id).verified_at is None
+    other = Owner(server)
+    assert made(show(other.client, other.id, nik=nik))["status"] == "verified"
+    other.client.close()
 
 
 def test_the_badge_is_a_filter_of_goods_and_of_shops(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row, and_, select
@@ -135,7 +136,7 @@ class FeedEntries:
             size=text(attributes.get("size")),
             material=text(attributes.get("material")),
             supplier_id=row.supplier_id,
-            shop=text(row.business_name) or f"Shop {row.supplier_id}",
+            shop=named_shop(row.business_name, row.supplier_id),
             shop_link=f"{self._address}/shop#/?supplier_id={row.supplier_id}",
         )
 
@@ -176,6 +177,13 @@ def _category_paths(session: Session) -> dict[str, str]:
             at = rows[at].parent
         paths[key_of(slug)] = " > ".join(names)
     return paths
+
+
+@lru_cache(maxsize=1024)
+def named_shop(business_name: str, supplier_id: int) -> str:
+    """A name that gives orders to models is left out, whatever its goods say: nobody flags names of shops."""
+    name = " ".join(business_name.split())
+    return f"Shop {supplier_id}" if not name or instruction_like(name) else name
 
 
 def gtin_in(attributes: Mapping[str, Any]) -> str | None:

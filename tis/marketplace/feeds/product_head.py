@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session, joinedload
 
-from tis.marketplace.feeds.feed_entries import gtin_in
+from tis.marketplace.feeds.feed_entries import gtin_in, named_shop
 from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.kit.picture_links import pictures_of
 from tis.marketplace.kit.ratings import mean_rating
@@ -57,7 +57,8 @@ def _found(session: Session, product: Product, address: str) -> CrawledHead:
     description = "" if product.flagged_reason else " ".join((product.description or "").split())
     images = [f"{address}{one.urls.large}" for one in pictures_of(session, [product.id])[product.id]]
     price = f"Rp {product.price:,}".replace(",", ".")
-    summary = _cut(description) or f"{name}: {price}, {product.supplier.business_name}"
+    shop = named_shop(product.supplier.business_name, product.supplier_id)
+    summary = _cut(description) or f"{name}: {price}, {shop}"
     properties = {
         "og:type": "product",
         "og:title": name,
@@ -75,7 +76,7 @@ def _found(session: Session, product: Product, address: str) -> CrawledHead:
         *(f'<meta property="{key}" content="{escape(value)}">' for key, value in properties.items() if value),
         f'<script type="application/ld+json">{script_json(data)}</script>',
     ]
-    text = f"<h1>{escape(name)}</h1><p>{price}, {escape(product.supplier.business_name)}</p>"
+    text = f"<h1>{escape(name)}</h1><p>{price}, {escape(shop)}</p>"
     return CrawledHead(200, "\n".join(lines), text)
 
 
@@ -98,7 +99,7 @@ def product_data(
         "priceCurrency": "IDR",
         "availability": f"{_SCHEMA}/{'InStock' if is_sold else 'OutOfStock'}",
         "itemCondition": f"{_SCHEMA}/{'NewCondition' if product.condition == 'new' else 'UsedCondition'}",
-        "seller": {"@type": "Organization", "name": product.supplier.business_name},
+        "seller": {"@type": "Organization", "name": named_shop(product.supplier.business_name, product.supplier_id)},
     }
     data = {
         "@context": _SCHEMA,

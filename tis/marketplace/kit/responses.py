@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import Response
+from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
@@ -18,8 +18,12 @@ class Message(BaseModel):
     detail: str
 
 
-async def no_store(response: Response) -> None:
-    """For `dependencies=` of a route: no cache keeps its response, which has tokens or personal data."""
+async def no_store(request: Request, response: Response) -> None:
+    """For `dependencies=` of a route: no cache keeps its response, which has tokens or personal data.
+
+    FastAPI adds the header where a route returns a view, `CheckedRoute` where it returns a response.
+    """
+    request.state.is_private = True
     response.headers["Cache-Control"] = "no-store"
 
 

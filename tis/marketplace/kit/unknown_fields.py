@@ -73,14 +73,14 @@ class CheckedRoute(APIRoute):
                 problems = [_problem(name) for name in _unknown_parameters(names, parameters)]
                 if problems := problems or [_repetition(name) for name in _repeated_parameters(names, lists)]:
                     raise RequestValidationError(problems)
-                return await handle(request)
+                return _kept_by_nobody(request, await handle(request))
 
             return refuse_unknown
         fields = _body_names(self)
 
         async def warn_of_unknown(request: Request) -> Response:
             _require_few_parameters(request)
-            response = await handle(request)
+            response = _kept_by_nobody(request, await handle(request))
             unknown = [
                 f"query parameter {name!r}" for name in _unknown_parameters(_names(request, own_prefix), parameters)
             ]
@@ -89,6 +89,13 @@ class CheckedRoute(APIRoute):
             return _with_warnings(response, unknown[:_MAX_WARNINGS]) if unknown else response
 
         return warn_of_unknown
+
+
+def _kept_by_nobody(request: Request, response: Response) -> Response:
+    """Where `no_store` is a dependency of the route."""
+    if getattr(request.state, "is_private", False):
+        response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def _require_few_parameters(request: Request) -> None:

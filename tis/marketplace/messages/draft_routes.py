@@ -13,13 +13,14 @@ from tis.http.admission import ticket_of
 from tis.marketplace.assistant.turn import TurnDatabase
 from tis.marketplace.assistant.wording import language_of_talk
 from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.fields import Id
+from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.paging import Limit, page_response
 from tis.marketplace.kit.responses import no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.messages.drafts import ProductFact, chosen_by_model, chosen_by_words, draft_of, facts_of
 from tis.marketplace.messages.schemas import (
     DRAFTED,
+    MAX_MESSAGES,
     NO_TALK,
     REPORT_DECIDED,
     REPORTS_LISTED,
@@ -106,6 +107,6 @@ def decide(talk_id: Id, number: Id, body: ReportDecision, context: ContextDep) -
 
 def _position(text: str) -> tuple[int, int]:
     talk_id, _, number = text.partition("-")
-    if not (talk_id.isdecimal() and number.isdecimal() and len(text) < 30):
+    if not (talk_id.isdecimal() and number.isdecimal() and int(talk_id) <= MAX_ID and int(number) <= MAX_MESSAGES):
         raise Unprocessable("`before` is not from a `Link` of this list.", param="before")
     return int(talk_id), int(number)

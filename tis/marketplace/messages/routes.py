@@ -1,5 +1,7 @@
 """Talks: ask about a product or an order, read, write, mark, report; drafts of the shop's answer."""
 
+import json
+from collections.abc import Callable
 from typing import Annotated
 from uuid import UUID
 
@@ -10,7 +12,7 @@ from sqlalchemy.orm import Session
 from tis.http.admission import ticket_of
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.fields import MAX_ID, Id
-from tis.marketplace.kit.idempotency import IdempotencyKeyDep
+from tis.marketplace.kit.idempotency import REPLAYED, IdempotencyKey, IdempotencyKeyDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import json_response, no_store
@@ -62,11 +64,10 @@ def ask_about_product(
     """Ask the shop about a product, or write on in the talk about it. The shop sees "Dewi S.", and no contact data."""
     with context.writing() as (session, principal):
 
-        def ask() -> JSONResponse:
-            talk = talk_about_product(session, principal, product_id)
-            return _written(session, principal, talk, body)
+        def talk() -> ShopTalk:
+            return talk_about_product(session, principal, product_id)
 
-        return idempotency_key.answer(session, principal, ask)
+        return _written(session, principal, idempotency_key, talk, body)
 
 
 @router.post(
@@ -81,10 +82,10 @@ def write_about_order(
     """Write about an order, for its buyer and its shop."""
     with context.writing() as (session, principal):
 
-        def write() -> JSONResponse:
-            return _written(session, principal, talk_about_order(session, principal, str(order_id)), body)
+        def talk() -> ShopTalk:
+            return talk_about_order(session, principal, str(order_id))
 
-        return idempotency_key.answer(session, principal, write)
+        return _written(session, principal, idempotency_key, talk, body)
 
 
 @router.post(
@@ -97,11 +98,10 @@ def write_on(talk_id: Id, body: MessageForm, context: ContextDep, idempotency_ke
     """Write a message in a talk, for its buyer and its shop."""
     with context.writing() as (session, principal):
 
-        def write() -> JSONResponse:
-            talk, _ = find_talk(session, principal, talk_id)
-            return _written(session, principal, talk, body)
+        def talk() -> ShopTalk:
+            return find_talk(session, principal, talk_id)[0]
 
-        return idempotency_key.answer(session, principal, write)
+        return _written(session, principal, idempotency_key, talk, body)
 
 
 @router.post(
@@ -187,10 +187,27 @@ def report(talk_id: Id, number: Id, body: MessageReport, context: ContextDep) ->
         return message_view(message, side, pictures_of(session, [message]))
 
 
-def _written(session: Session, principal: Principal, talk: ShopTalk, body: MessageForm) -> JSONResponse:
-    side = side_of(principal, talk)
-    write_message(session, principal, talk, side, body=body.body, is_drafted=body.is_drafted)
-    return json_response(talk_detail(session, talk, side))
+def _written(
+    session: Session,
+    principal: Principal,
+    key: IdempotencyKey,
+    find: Callable[[], ShopTalk],
+    body: MessageForm,
+) -> JSONResponse:
+    """With a key, no message is in the saved answer: a retry sees the talk as it is, without what was hidden since."""
+
+    def write() -> JSONResponse:
+        talk = find()
+        side = side_of(principal, talk)
+        write_message(session, principal, talk, side, body=body.body, is_drafted=body.is_drafted)
+        return JSONResponse({"id": talk.id})
+
+    saved = key.answer(session, principal, write)
+    talk, side = find_talk(session, principal, json.loads(bytes(saved.body))["id"])
+    answer = json_response(talk_detail(session, talk, side))
+    if saved.headers.get("Idempotent-Replayed"):
+        answer.headers.update(REPLAYED)
+    return answer
 
 
 def _page(request: Request, session: Session, rows: list[tuple[ShopTalk, Side]], limit: int) -> JSONResponse:

@@ -143,7 +143,8 @@ ASKED = responses(
     _FULL,
     KEY_USED,
 )
-WRITTEN = responses(_DETAIL, TOKEN_REQUIRED, {404: NO_TALK}, _FULL, KEY_USED)
+_SUSPENDED = {403: "This supplier is suspended: it reads its messages, and writes none."}
+WRITTEN = responses(_DETAIL, TOKEN_REQUIRED, _SUSPENDED, {404: NO_TALK}, _FULL, KEY_USED)
 TALKS_LISTED = responses([_TALK], TOKEN_REQUIRED)
 SHOP_TALKS_LISTED = responses(
     [{**_TALK, "side": "shop", "buyer_name": "Dewi S."}], TOKEN_REQUIRED, {403: "This belongs to another supplier."}

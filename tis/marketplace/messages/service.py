@@ -17,7 +17,7 @@ from tis.marketplace.messages.schemas import MAX_MESSAGES, NO_MESSAGE, NO_TALK, 
 from tis.marketplace.orders.reading import find_order
 from tis.marketplace.policy import require_admin, require_somebody, talk_sides
 from tis.marketplace.products.service import find_product, supplier_for_member
-from tis.marketplace.tables import ShopMessage, ShopTalk, StoredPicture
+from tis.marketplace.tables import ShopMessage, ShopTalk, StoredPicture, Supplier
 
 _NEWS: dict[Side, str] = {"buyer": "message.asked", "shop": "message.answered"}
 
@@ -71,7 +71,9 @@ def write_message(
     picture_hash: str | None = None,
     is_drafted: bool = False,
 ) -> ShopMessage:
-    """One of `body` and `picture_hash`. Who writes has read what was there."""
+    """One of `body` and `picture_hash`. Who writes has read what was there. A suspended shop writes no more."""
+    if side == "shop":
+        _require_not_suspended(session, principal, talk.supplier_id)
     locked = select(ShopTalk).where(ShopTalk.id == talk.id).with_for_update()
     talk = session.scalars(locked.execution_options(populate_existing=True)).one()
     if talk.num_messages >= MAX_MESSAGES:
@@ -105,7 +107,7 @@ def messages_of(session: Session, talk: ShopTalk, before: int | None, limit: int
     """The newest ones, oldest first."""
     rows = select(ShopMessage).where(ShopMessage.talk_id == talk.id).order_by(ShopMessage.number.desc()).limit(limit)
     if before is not None:
-        rows = rows.where(ShopMessage.number < before)
+        rows = rows.where(ShopMessage.number < min(before, MAX_MESSAGES + 1))  # what the column can hold
     return session.scalars(rows).all()[::-1]
 
 
@@ -150,7 +152,7 @@ def report_message(
 ) -> tuple[ShopMessage, Side]:
     """Of the other side, by who reads it. Admins decide."""
     talk, side = find_talk(session, principal, talk_id)
-    message = session.get(ShopMessage, (talk.id, number), with_for_update=True, populate_existing=True)
+    message = _message_for_update(session, talk.id, number)
     if message is None or message.side == side:
         raise NotFound(NO_MESSAGE)
     if message.reported_at is None:
@@ -176,7 +178,7 @@ def list_reported(
 def decide_report(session: Session, principal: Principal, talk_id: int, number: int, status: str) -> ShopMessage:
     """Hidden, nobody reads it any more. Kept, the report is settled; it can be decided otherwise later."""
     require_admin(principal)
-    message = session.get(ShopMessage, (talk_id, number), with_for_update=True, populate_existing=True)
+    message = _message_for_update(session, talk_id, number)
     if message is None or message.reported_at is None:
         raise NotFound(NO_MESSAGE)
     message.hidden_at = now() if status == "hidden" else None
@@ -184,6 +186,18 @@ def decide_report(session: Session, principal: Principal, talk_id: int, number: 
     audit.note(session, principal, "message.decide", "talk", talk_id, number=number, status=status)
     session.flush()
     return message
+
+
+def _require_not_suspended(session: Session, principal: Principal, supplier_id: int) -> None:
+    status = session.scalar(select(Supplier.status).where(Supplier.id == supplier_id))
+    if status == "suspended" and not principal.is_open:
+        raise Forbidden("This supplier is suspended: it reads its messages, and writes none.")
+
+
+def _message_for_update(session: Session, talk_id: int, number: int) -> ShopMessage | None:
+    if number > MAX_MESSAGES:  # a greater one may be none of the column
+        return None
+    return session.get(ShopMessage, (talk_id, number), with_for_update=True, populate_existing=True)
 
 
 def require_shop_side(side: Side) -> None:

@@ -67,10 +67,10 @@ def find_webhook(session: Session, supplier_id: int, webhook_id: int, *, locked:
 def change_webhook(
     session: Session, principal: Principal, row: Webhook, values: dict[str, Any], rules: WebhookRules
 ) -> None:
-    """`url`, `groups` and `is_on`, as far as they are there."""
+    """`url`, `groups` and `is_on`, as far as they are there. The address stays that of who set it."""
     if "url" in values and values["url"] != row.url:
         _require_usable(values["url"], rules)
-        row.url = values["url"]
+        row.url, row.set_by = values["url"], principal.account
     if "groups" in values:
         row.groups = sorted(set(values["groups"]))
     if values.get("is_on") is False and row.status == "on":
@@ -78,7 +78,6 @@ def change_webhook(
     elif values.get("is_on") and row.status == "off":
         row.status, row.off_reason = "on", None
         row.failing_since, row.num_failures, row.paused_until = None, 0, None
-    row.set_by = principal.account
     _note(session, principal, row, "webhook.change", **dict.fromkeys(values, True))
 
 

@@ -35,6 +35,7 @@ from tis.marketplace.tables import (
     Supplier,
     SupplierInvitation,
     SupplierMember,
+    SupplierVerification,
     Webhook,
 )
 
@@ -79,12 +80,13 @@ def close_or_delete_supplier(
 
 def erase_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
     """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
-    for table in (SupplierMember, SupplierInvitation, ShopToken, ShopPaymentMethods, Webhook):
+    for table in (SupplierMember, SupplierInvitation, ShopToken, ShopPaymentMethods, SupplierVerification, Webhook):
         session.execute(delete(table).where(table.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
     supplier.email_confirmed_at = None
     supplier.phone = supplier.address = supplier.password_hash = None
+    supplier.verified_at = None
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     supplier.opening_hours = supplier.time_zone = None
     close_supplier(session, principal, search, supplier)

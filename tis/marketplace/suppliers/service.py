@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
@@ -41,6 +41,7 @@ from tis.marketplace.tables import (
     Webhook,
 )
 
+NO_CARD = "none of "  # instead of a digest: the card was withdrawn
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
 _PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
@@ -126,8 +127,14 @@ def change_supplier(
 
 
 def forget_card(session: Session, supplier: Supplier) -> None:
-    """What is kept of the card that it showed, and the badge."""
-    session.execute(delete(SupplierVerification).where(SupplierVerification.supplier_id == supplier.id))
+    """What is kept of the card that it showed, and the badge. A refusal stays, without the card: else who is refused
+    would withdraw, show the card again, and pass by the admin."""
+    shown = session.get(SupplierVerification, supplier.id, with_for_update=True, populate_existing=True)
+    if shown is not None and shown.status == "refused":
+        shown.card_digest, shown.first_digest = f"{NO_CARD}{supplier.id}", None
+        shown.name_matches, shown.doubts = False, []
+    elif shown is not None:
+        session.delete(shown)
     supplier.verified_at = None
 
 

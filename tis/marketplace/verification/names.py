@@ -18,7 +18,8 @@ def names_match(one: str, other: str) -> bool:
 
 
 def _words_of(name: str) -> list[str]:
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    joined = _BETWEEN_LETTERS.sub("", plain.replace("'", ""))
-    words = re.findall(r"[a-z]+", joined)
+    """Letters of other scripts and digits are words, too: a card has none, so such a name is another one."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name).lower() if not unicodedata.combining(c))
+    joined = _BETWEEN_LETTERS.sub("", re.sub("['\u2019]", "", plain))
+    words = re.findall(r"[^\W_]+", joined)
     return sorted(word for word in words if word not in _TITLES)

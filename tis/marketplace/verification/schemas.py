@@ -102,5 +102,6 @@ SHOWN = responses(_VERIFIED, {**OWNER_REQUIRED, 404: NOT_SHOWN})
 WITHDRAWN = responses({"detail": "Nothing of a card is kept."}, OWNER_REQUIRED)
 LISTED = responses([_DOUBTFUL], ADMIN_REQUIRED)
 DECIDED = responses(
-    {**_DOUBTFUL, **_DECIDED, "status": "verified", "decided_by": "user:1"}, {**ADMIN_REQUIRED, 404: NOT_SHOWN}
+    {**_DOUBTFUL, **_DECIDED, "status": "verified", "decided_by": "user:1"},
+    {**ADMIN_REQUIRED, 404: NOT_SHOWN, 409: "The card was withdrawn: the shop has to show one again."},
 )

@@ -13,7 +13,7 @@ from tis.marketplace.kit.card_check import SeenCard
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.policy import require_admin, require_owner
-from tis.marketplace.suppliers.service import forget_card, lock_supplier_for_update
+from tis.marketplace.suppliers.service import NO_CARD, forget_card, lock_supplier_for_update
 from tis.marketplace.tables import Supplier, SupplierVerification
 from tis.marketplace.verification.names import names_match
 from tis.marketplace.verification.schemas import (
@@ -121,6 +121,8 @@ def decide(
     require_admin(principal)
     supplier = lock_supplier_for_update(session, principal, supplier_id)
     verification = _find(session, supplier_id)
+    if verification.card_digest.startswith(NO_CARD) and decision.status == "verified":
+        raise Conflict("The card was withdrawn: the shop has to show one again.", code="card_withdrawn")
     before, verification.status = verification.status, decision.status
     verification.first_digest = None
     verification.decided_at, verification.decided_by = now(), principal.account
