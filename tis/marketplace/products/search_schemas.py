@@ -180,7 +180,6 @@ FacetsParameter = Annotated[
 
 
 def validate_text(text: str) -> str:
-    text = text.replace("\0", "")  # PostgreSQL keeps none
     if not text.strip():
         raise Unprocessable("q must not be empty.")
     return text
