@@ -283,6 +283,7 @@ async def test_a_file_locked_for_a_minute_under_load(tmp_path: Path) -> None:
         clients = [teller(server, f"minute-{number}", num_tokens) for number in range(short_or_long(10, 20))]
         following = asyncio.gather(*(client.follow(patience=seconds * 3 + 60) for client in clients))
         await until(lambda: all(len(client.blocks) > 20 for client in clients))
+        await get(server.url, "/api/products")  # the marketplace is open by then, and the threads of its jobs run
         threads = server.num_threads
         lock = Lock(tmp_path / "sessions.db")
 
