@@ -188,6 +188,11 @@ async def until(fact: Callable[[], Any], timeout: float = 30, what: str = "") ->
         raise AssertionError(f"this never came: {what or fact}") from None
 
 
+async def until_market_runs(server: MortalServer) -> None:
+    """It opens after the start, while nobody waits for it: for those who count threads and files. LOG_LEVEL=info."""
+    await until(lambda: "the jobs of the marketplace run" in server.log.read_text(), what="an open marketplace")
+
+
 async def get(url: str, path: str, **headers: str) -> httpx2.Response:
     async with httpx2.AsyncClient(base_url=url, timeout=60, verify=False) as http:
         return await http.get(path, headers=headers)

@@ -30,6 +30,7 @@ from tests.faults.mortal_server import (
     store_errors,
     until,
     until_durability,
+    until_market_runs,
 )
 from tests.openai_api.test_chat import CHAT, said
 
@@ -277,13 +278,13 @@ async def test_a_file_locked_for_long(shared: SharedServer) -> None:
 async def test_a_file_locked_for_a_minute_under_load(tmp_path: Path) -> None:
     """Its short form: until the store has waited for the lock once, in vain."""
     seconds = short_or_long(5, 60)
-    settings = durable(tmp_path, MODEL_REPO_ID=PACED, MAX_QUEUE_SIZE="1000")
+    settings = durable(tmp_path, MODEL_REPO_ID=PACED, MAX_QUEUE_SIZE="1000", LOG_LEVEL="info")
     async with running(tmp_path, **settings) as server:
+        await until_market_runs(server)
         num_tokens = 300 * (seconds + short_or_long(3, 20))
         clients = [teller(server, f"minute-{number}", num_tokens) for number in range(short_or_long(10, 20))]
         following = asyncio.gather(*(client.follow(patience=seconds * 3 + 60) for client in clients))
         await until(lambda: all(len(client.blocks) > 20 for client in clients))
-        await get(server.url, "/api/products")  # the marketplace is open by then, and the threads of its jobs run
         threads = server.num_threads
         lock = Lock(tmp_path / "sessions.db")
 

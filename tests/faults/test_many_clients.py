@@ -10,7 +10,7 @@ import pytest
 from tests.faults.checker import End, Reference, check
 from tests.faults.forms import short_or_long
 from tests.faults.history import Client, connections_of
-from tests.faults.mortal_server import MortalServer, durable, get, post, running, until
+from tests.faults.mortal_server import MortalServer, durable, get, post, running, until, until_market_runs
 from tests.openai_api.test_chat import CHAT, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -19,7 +19,7 @@ STORES = ["memory", "durable"]
 NUM_CLIENTS = short_or_long(100, 500)
 NUM_STARVING = short_or_long(20, 50)
 ANY: Sequence[End] = ("finished", "unseen")
-ROOM = {"MAX_QUEUE_SIZE": "1000", "MAX_SESSIONS": "4096"}
+ROOM = {"MAX_QUEUE_SIZE": "1000", "MAX_SESSIONS": "4096", "LOG_LEVEL": "info"}
 
 
 def settings_of(store: str, folder: Path, **variables: str) -> dict[str, str]:
@@ -36,6 +36,7 @@ async def test_half_of_the_clients_disconnect_and_the_others_are_unaffected(tmp_
     chance = Random(store)
     settings = settings_of(store, tmp_path, MODEL_REPO_ID="echo?tokens_per_second=80", ANONYMOUS_GRACE_SECONDS="1")
     async with running(tmp_path, **ROOM, **settings) as server:
+        await until_market_runs(server)
         await a_crowd(server, "warm-up", chance)
         rss, descriptors, threads = server.rss_mb, server.num_descriptors, server.num_threads
         for number in range(short_or_long(1, 5)):

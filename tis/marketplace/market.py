@@ -285,6 +285,7 @@ class Market:
         self._webhooks.start()
         if self._notice_mails:
             self._notice_mails.start()
+        _log.info("the jobs of the marketplace run")
 
     def delete_expired(self) -> None:
         """Hourly: sessions and links that have expired, and rows beyond their retention."""
