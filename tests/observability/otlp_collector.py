@@ -33,9 +33,13 @@ class OtlpCollector:
             yield from ExportTraceServiceRequest.FromString(body).resource_spans
 
     def named(self, name: str) -> Any:
-        until(lambda: any(span.name == name for span in self.spans))
+        """The only one; see `has` where there may be more."""
+        until(lambda: self.has(name))
         [found] = [span for span in self.spans if span.name == name]
         return found
+
+    def has(self, name: str) -> bool:
+        return any(span.name == name for span in self.spans)
 
 
 def attributes_in(span: Any) -> dict[str, Any]:

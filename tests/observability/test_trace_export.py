@@ -120,7 +120,7 @@ def test_a_dead_collector_costs_a_line_of_the_log(
             with otlp_collector(port) as collector:
                 # What had waited may be lost by now: only a new span finds out that the collector is there.
                 until(lambda: client.get("/version").is_success and len(lines()) == 2)
-                collector.named("GET /version")
+                until(lambda: collector.has("GET /version"))
             assert lines()[1:] == ["the collector takes spans again"]
 
 

@@ -8,6 +8,7 @@ from tis.sandbox.child import connect_to_server, exit_after, limit_files, limit_
 _MAX_SECONDS = 30
 _MEMORY_BYTES = 4 << 30  # address space: OpenCV maps most of it before it begins
 _HEADER_BYTES = 4
+_LEAST_SIDE = 21  # modules of the smallest code
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,7 @@ def _text_in(picture: "NDArray[np.uint8]") -> str:
 
     detectors: tuple[Any, ...] = cv2.QRCodeDetector(), cv2.QRCodeDetectorAruco()
     for scale in (1.0, 0.5, 2.0, 0.7, 1.4):
-        if scale > 1 and picture.size > 2 << 20:
+        if (scale > 1 and picture.size > 2 << 20) or min(picture.shape) * scale < _LEAST_SIDE:
             continue
         sized = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
         for detector in detectors:
