@@ -1,4 +1,4 @@
-"""Small blocks of GGUF files: products keep what the file says, and all levels have the bits of the same sums in numpy."""
+"""Small blocks of GGUF files: products keep what the file says, and levels have the bits of the same sums in numpy."""
 
 from typing import Any
 
