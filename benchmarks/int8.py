@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 NUM_KEYS = 240
-_BYTES_OF_FAR = 2**29
+_FAR, _BYTES_OF_FAR = "memory", 2**29
 KINDS: dict[str, Literal["int8", "int4"] | None] = {"full": None, "int8": "int8", "int4": "int4"}
 STEPS = (("decode, 1 row", 1, 1), ("decode, 4 rows", 4, 1), ("decode, 16 rows", 16, 1), ("prompt of 210", 1, 210))
 
@@ -77,45 +77,46 @@ def print_steps(rounds: int, layers: int) -> None:
 def print_bytes(rounds: int, layers: int) -> None:
     """Of one row: all products of layers and head, and keys and values; of the embedding it reads one row."""
     import torch
-    from tis.engine.weights.packed import weight_bytes_of
 
     clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
     far = torch.ones(_BYTES_OF_FAR // 8, dtype=torch.int64)  # many times the far cache
     runners, read = {}, {}
     for kind in KINDS:
         model = _model(layers)
-        embedding = model.get_input_embeddings().weight.nbytes
         runners[kind] = _runner_of(model, kind)
-        head = getattr(model.lm_head, "num_bytes", 0) or model.lm_head.weight.nbytes
-        plain = isinstance(model.get_input_embeddings(), torch.nn.Embedding)
-        weights = weight_bytes_of(model) - (embedding if plain and hasattr(model.lm_head, "num_bytes") else 0)
-        read[kind] = (
-            weights - head,
-            head,
-            4 * NUM_KEYS * model.config.head_dim * model.config.num_key_value_heads * layers,
-        )
+        read[kind] = _bytes_of_step(model)
         _admit(runners[kind], 1, NUM_KEYS)
         while not runners[kind].running[0].completions[0].token_ids:
             runners[kind].step(lambda _: None)
-    times: dict[str, list[float]] = {kind: [] for kind in ("memory", *KINDS)}
+    times: dict[str, list[float]] = {kind: [] for kind in (_FAR, *KINDS)}
     for _ in range(rounds):
         for kind, some in times.items():
             began = clock()
-            far.sum() if kind == "memory" else runners[kind].step(lambda _: None)
+            if kind == _FAR:
+                far.sum()
+            else:
+                runners[kind].step(lambda _: None)
             some.append((clock() - began) * 1000)
-    best = {kind: min(some) for kind, some in times.items()}
-    rate = far.nbytes / best["memory"] / 1e6  # GB/s
-    print(
-        f"{torch.get_num_threads()} threads, memory {rate:.1f} GB/s (median {far.nbytes / statistics.median(times['memory']) / 1e6:.1f})\n"
-    )
-    print(
-        "| weights | MB: layers | head | keys and values | ms by bytes | a step: best, median |\n|---|---|---|---|---|---|"
-    )
+    best, median = ({kind: of(some) for kind, some in times.items()} for of in (min, statistics.median))
+    rate, usual = (far.nbytes / one[_FAR] / 1e6 for one in (best, median))
+    print(f"{torch.get_num_threads()} threads; memory gives {rate:.1f} GB/s (median {usual:.1f})\n")
+    print("| weights | MB of layers | of the head | of keys and values | ms by bytes | ms of a step: best, median |")
+    print("|---|---|---|---|---|---|")
     for kind, parts in read.items():
         shown = " | ".join(f"{one / 1e6:.0f}" for one in parts)
-        print(
-            f"| {kind} | {shown} | {sum(parts) / rate / 1e6:.1f} | {best[kind]:.1f}, {statistics.median(times[kind]):.1f} |"
-        )
+        print(f"| {kind} | {shown} | {sum(parts) / rate / 1e6:.1f} | {best[kind]:.1f}, {median[kind]:.1f} |")
+
+
+def _bytes_of_step(model: Any) -> tuple[int, int, int]:
+    """Of layers, head, and keys and values of 16 bits."""
+    import torch
+
+    from tis.engine.weights.packed import weight_bytes_of
+
+    config, embedding, head = model.config, model.get_input_embeddings(), model.lm_head.num_bytes
+    beside = int(embedding.weight.nbytes) if isinstance(embedding, torch.nn.Embedding) else embedding.num_bytes
+    keys_and_values = 2 * 2 * NUM_KEYS * config.num_key_value_heads * config.head_dim * config.num_hidden_layers
+    return weight_bytes_of(model) - head - beside, head, keys_and_values
 
 
 def _admit(runner: Any, num_rows: int, num_tokens: int) -> None:

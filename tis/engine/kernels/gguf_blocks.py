@@ -11,7 +11,6 @@ from tis.engine.kernels.gguf_types import (
     FOUR_BIT_TYPES,
     K_QUANTS,
     Q4_0,
-    Q4_1,
     Q5_0,
     Q5_1,
     Q6_K,
@@ -148,11 +147,10 @@ class BlockRows:
         if self.ggml_type == Q8_0:
             assert middle == _MIDDLE
             return (blocks[..., 2:] ^ _MIDDLE).flatten(1), scales, torch.zeros_like(scales)
-        at = 4 if self.ggml_type in (Q4_1, Q5_1) else 2
-        fours = blocks[..., -16:]
-        numbers = torch.cat([fours & 15, fours >> 4], -1)
-        if self.ggml_type in (Q5_0, Q5_1):
-            fifth = blocks[..., at : at + 4, None] >> torch.arange(8, dtype=torch.uint8) & 1
+        pairs = blocks[..., -16:]
+        numbers = torch.cat([pairs & 15, pairs >> 4], -1)
+        if self.ggml_type in (Q5_0, Q5_1):  # whose fifth bits lie before the pairs
+            fifth = blocks[..., -20:-16, None] >> torch.arange(8, dtype=torch.uint8) & 1
             numbers |= fifth.flatten(-2) << 4
         middle_of_file = {Q4_0: 8, Q5_0: 16}.get(self.ggml_type, 0)
         numbers += middle - middle_of_file
