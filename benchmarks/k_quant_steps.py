@@ -1,9 +1,10 @@
-"""Steps of a model in a GGUF file of k-quants, kept as they are and with a scale for each output, in one process.
+"""Steps of a model in a GGUF file whose blocks are kept as they are, and with a scale for each output, in one process.
 
-    python benchmarks/k_quant_steps.py [--layers 6] [--rounds 8]
+    python benchmarks/k_quant_steps.py [--layers 6] [--rounds 8] [--only Q5_0]
 
 A random Qwen3 (hidden 1024, 16 and 8 heads of 128, intermediate 3072), written as Q6_K and mixed as llama.cpp mixes
-Q4_K_M and Q5_K_M, but with more bits in all layers, not in half of them: so differences are larger than in a file.
+Q4_K_M and Q5_K_M, but with more bits in all layers, not in half of them: so differences are larger than in a file; as
+Q5_0; and as Q4_K_M of rows that are no whole super-blocks, which has Q5_0 and Q8_0.
 Times are milliseconds of CPU of one thread, the best of alternating rounds. The last column is how far the logarithms
 of the ten likeliest tokens are from those of Transformers with the numbers of the file, at most, in float32.
 """
@@ -29,6 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--only", default="", help="files whose names begin so")
     options = parser.parse_args()
 
     import torch
@@ -38,16 +40,20 @@ def main() -> None:
     print(f"| file | weights | MiB | {shown} | logarithms differ by |\n|---|---|---|{'---|' * (len(STEPS) + 1)}")
     for name, choose in _mixes().items():
         with tempfile.TemporaryDirectory() as folder:
-            _print_file(name, choose, Path(folder) / "a.gguf", options.layers, options.rounds)
+            if name.startswith(options.only):
+                _print_file(name, choose, Path(folder) / "a.gguf", options.layers, options.rounds)
 
 
 def _mixes() -> dict[str, Callable[[str], Any]]:
     from gguf import GGMLQuantizationType as Kind
 
-    def mixed(kind: Any) -> Callable[[str], Any]:
-        return lambda name: Kind.Q6_K if any(part in name for part in WITH_MORE_BITS) else kind
+    def mixed(kind: Any, more: Any = Kind.Q6_K) -> Callable[[str], Any]:
+        return lambda name: more if any(part in name for part in WITH_MORE_BITS) else kind
 
-    return {"Q6_K": lambda name: Kind.Q6_K, "Q5_K_M": mixed(Kind.Q5_K), "Q4_K_M": mixed(Kind.Q4_K)}
+    return {
+        **{"Q6_K": mixed(Kind.Q6_K), "Q5_K_M": mixed(Kind.Q5_K), "Q4_K_M": mixed(Kind.Q4_K)},
+        **{"Q5_0": mixed(Kind.Q5_0, Kind.Q5_0), "Q5_0 and Q8_0": mixed(Kind.Q5_0, Kind.Q8_0)},
+    }
 
 
 def _print_file(name: str, choose: Callable[[str], Any], path: Path, layers: int, rounds: int) -> None:
@@ -77,16 +83,17 @@ def _load(path: Path, dtype: Any, *, keeps: bool) -> Any:
     from tis.engine.kernels import grouped_product
     from tis.engine.models.loading import LoadOptions, load_model
 
-    are_k_quants = grouped_product.are_k_quants
+    are_k_quants, bits_with_offsets = grouped_product.are_k_quants, grouped_product.bits_with_offsets
     if not keeps:
         grouped_product.are_k_quants = lambda matrices: False
+        grouped_product.bits_with_offsets = lambda matrices: None
     try:
         limits = BatchLimits(cache_tokens=8192)
         return load_model(
             str(path), LoadOptions(device_map="cpu", dtype=dtype, batch=limits), lambda stage, share: None
         )
     finally:
-        grouped_product.are_k_quants = are_k_quants
+        grouped_product.are_k_quants, grouped_product.bits_with_offsets = are_k_quants, bits_with_offsets
 
 
 def _difference(loaded: Any, model: Any, prompt: list[int]) -> float:

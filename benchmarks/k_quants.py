@@ -1,6 +1,6 @@
-"""K-quants of GGUF files, kept as they are, against other weights: one layer, all kinds alternating in one process.
+"""Blocks of GGUF files, kept as they are, against other weights: one layer, all kinds alternating in one process.
 
-    python benchmarks/k_quants.py [--rounds 10] [--copies 24] [--rows 1,4,16,64,210] [--isa avx2]
+    python benchmarks/k_quants.py [--rounds 10] [--copies 24] [--rows 1,4,16,64,210] [--isa avx2] [--only Q5_0,Q8_0]
 
 Copies of the weights are read in turn, so that they come from memory as in a model. Times are milliseconds of CPU of
 one thread, the best of all rounds, which a busy machine changes little. Before that: what weights take, and what is
@@ -34,6 +34,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=24)
     parser.add_argument("--rows", default="1,4,16,64,210")
     parser.add_argument("--isa", default=None, help="hold the kernels to a lower level, avx2 for example")
+    parser.add_argument("--only", default="", help="weights whose names begin so, separated by commas")
     options = parser.parse_args()
 
     import torch
@@ -45,6 +46,7 @@ def main() -> None:
     if kernels is None:
         sys.exit("the native kernels are not here")
     ways = ways_of(NativeKernels(kernels.library, options.isa) if options.isa else kernels)
+    ways = {name: way for name, way in ways.items() if name.startswith(tuple(options.only.split(",")))}
     print_sizes(ways)
     print_times(ways, options.copies, options.rounds, [int(one) for one in options.rows.split(",")])
 
@@ -75,12 +77,16 @@ def ways_of(kernels: Any) -> Mapping[str, Way]:
         tensor = in_file(*kinds)
         return Way(lambda: product_of(tensor, None, kernels, bits), tensor.numbers())
 
-    q6 = in_file(Kind.Q6_K)
+    q6, q5 = in_file(Kind.Q6_K), in_file(Kind.Q5_0)
     ways = {
         "Q6_K, a scale for each output (before)": Way(lambda: Int8Product(q6, None, kernels), q6.numbers()),
         "Q6_K": kept(Kind.Q6_K),
         "Q5_K": kept(Kind.Q5_K),
         "Q4_K beside Q6_K": kept(Kind.Q4_K, Kind.Q6_K),
+        "Q5_0, a scale for each output (before)": Way(lambda: Int8Product(q5, None, kernels), q5.numbers()),
+        "Q5_0": kept(Kind.Q5_0),
+        "Q5_1": kept(Kind.Q5_1),
+        "Q5_0 beside Q8_0": kept(Kind.Q5_0, Kind.Q8_0),
         "Q8_0": kept(Kind.Q8_0),
         "Q4_K, 4 bits": kept(Kind.Q4_K, bits=4),
         "6 bits, groups of 128": Way(lambda: Int6Product(weight, None, kernels)),

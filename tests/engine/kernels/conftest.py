@@ -53,6 +53,8 @@ def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Pat
         "int8_product.c",
         "int8_tiles.c",
         "int8_spans.c",
+        "int8_spans_avx2.c",
+        "int8_spans_vnni.c",
         "k_quants.c",
         "k_quants_avx2.c",
         "k_quants_vnni.c",

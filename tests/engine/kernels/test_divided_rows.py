@@ -8,6 +8,8 @@ import torch
 
 from tests.engine.kernels.test_int8_spans import random_rows
 from tests.engine.kernels.test_k_quants import MIXES, parts_of
+from tests.engine.kernels.test_offset_spans import of_spans
+from tests.engine.kernels.test_offset_spans import parts_of as small_parts_of
 from tis.engine.kernels.grouped_product import product_of
 from tis.engine.kernels.int8_spans import Int8SpanProduct
 from tis.engine.kernels.integer_product import WeightBits, takes_integers
@@ -32,12 +34,14 @@ def product_with(kind: str, kernels: NativeKernels) -> Any:
     if kind == "k-quants":
         parts = parts_of(kernels, MIXES["all"], (60, 40, 30), INPUTS)
         return KQuantProduct(parts, None, kernels, has_minima=True)
+    if kind == "small blocks":
+        return of_spans(small_parts_of(kernels, "4 and 5 bits", (60, 40, 30), INPUTS), kernels)
     bits: WeightBits = 4 if kind == "4 bits" else 8
     return product_of(torch.randn(OUTPUTS, INPUTS), torch.randn(OUTPUTS), kernels, bits)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("kind", ["8 bits", "4 bits", "groups", "k-quants"])
+@pytest.mark.parametrize("kind", ["8 bits", "4 bits", "groups", "k-quants", "small blocks"])
 def test_a_prompt_has_the_same_bits_with_any_number_of_threads(kernels: NativeKernels, kind: str, dtype: Any) -> None:
     if not takes_integers(kernels, 4 if kind == "4 bits" else 8, INPUTS):
         pytest.skip("8-bit weights need AVX2")

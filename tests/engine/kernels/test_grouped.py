@@ -128,9 +128,9 @@ def test_integers_of_outputs_are_those_that_8_bits_hold() -> None:
 def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(library: Path, tmp_path: Path) -> None:
     load_kernels(library)  # and the OpenMP that it needs
     folder = Path(build.__file__).parent
-    names = ("integer_product", "int8_product", "int8_tiles", "int8_spans", "int4_product", "int4_pack")
-    k_quants = ("k_quants", "k_quants_avx2", "k_quants_vnni")
-    sources = (str(folder / f"{name}.c") for name in (*names, *k_quants))
+    names = ("integer_product", "int8_product", "int8_tiles", "int4_product", "int4_pack")
+    in_levels = (f"{name}{level}" for name in ("int8_spans", "k_quants") for level in ("", "_avx2", "_vnni"))
+    sources = (str(folder / f"{name}.c") for name in (*names, *in_levels))
     built = compile_c(tmp_path, ["-O1", "-fopenmp", "-DSOFTWARE_VNNI", *sources, "-lm"])
     vnni = NativeKernels(ctypes.CDLL(str(built)), "avx512")
     for count, outputs, inputs, group in SHAPES:

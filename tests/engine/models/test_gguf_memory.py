@@ -40,6 +40,7 @@ def like_q5_k_m(name: str) -> Kind:
 KINDS: dict[str, Any] = {kind.name: kind for kind in (Kind.Q4_0, Kind.Q5_1, Kind.Q6_K, Kind.Q8_0, *PLAIN)}
 KINDS["Q4_K_M"] = like_q4_k_m
 KINDS["Q5_K_M"] = like_q5_k_m
+KINDS["Q5_0 beside Q8_0"] = lambda name: Kind.Q8_0 if like_q4_k_m(name) is Kind.Q6_K else Kind.Q5_0
 
 
 def weight_bytes(path: Path, **limits: Any) -> int:

@@ -17,6 +17,7 @@ from tis.engine.kernels.int8_spans import Int8SpanProduct
 from tis.engine.kernels.integer_product import Int4Product, Int8Product
 from tis.engine.kernels.k_quants import KQuantProduct
 from tis.engine.kernels.native import native_kernels
+from tis.engine.kernels.offset_spans import OffsetSpanProduct
 from tis.engine.weights.block_tensor import BlockStack, BlockTensor
 from tis.engine.weights.int4 import Int8Embedding
 from tis.engine.weights.packed import unfold_blocks
@@ -147,21 +148,20 @@ def test_what_does_not_fit_is_rounded_anew() -> None:
     assert torch.equal(packed.blocks, again.blocks) and torch.equal(packed.weights, again.weights)
 
 
-@pytest.mark.parametrize("kind", [Kind.Q5_0, Kind.Q5_1], ids=lambda kind: kind.name)
-def test_numbers_of_5_bits_without_super_blocks_get_a_scale_for_each_output(kind: Kind) -> None:
-    assert KERNELS is not None
-    tensor = tensor_of(quantised(weights_of(), kind), kind)
-    product = product_of(tensor, None, KERNELS, 8)
-    assert isinstance(product, Int8Product) and loss(product.weights, tensor.numbers()) < 0.012
-
-
-@pytest.mark.parametrize("kinds", [[Kind.Q5_K], [Kind.Q6_K], [Kind.Q4_K, Kind.Q6_K, Kind.Q5_K]], ids=str)
-def test_k_quants_stay_as_they_are_in_products_and_embeddings(kinds: list[Kind]) -> None:
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        *([Kind.Q5_K], [Kind.Q6_K], [Kind.Q4_K, Kind.Q6_K, Kind.Q5_K], [Kind.Q5_0], [Kind.Q5_1]),
+        *([Kind.Q4_0, Kind.Q5_1, Kind.Q4_1], [Kind.Q5_0, Kind.Q5_0, Kind.Q8_0]),
+    ],
+    ids=lambda kinds: "+".join(kind.name for kind in kinds),
+)
+def test_blocks_stay_as_they_are_in_products_and_embeddings(kinds: list[Kind]) -> None:
     assert KERNELS is not None
     parts = [tensor_of(random_blocks(kind, seed), kind) for seed, kind in enumerate(kinds)]
     tensor = torch.cat(parts) if len(parts) > 1 else parts[0]
     product = product_of(tensor, None, KERNELS, 8)
-    assert isinstance(product, KQuantProduct) and torch.equal(product.weights, tensor.numbers())
+    assert isinstance(product, KQuantProduct | OffsetSpanProduct) and torch.equal(product.weights, tensor.numbers())
     embedding, ids = torch.nn.Embedding(ROWS * len(kinds), INPUTS), torch.tensor([[3, 7], [3, 40]])
     embedding.weight = torch.nn.Parameter(tensor, requires_grad=False)
     tied = Int8Embedding(embedding, product)

@@ -7,7 +7,18 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.gguf_types import FOUR_BIT_TYPES, K_QUANTS, Q6_K, Q8_0, TYPES_OF_GGUF, name_of
+from tis.engine.kernels.gguf_types import (
+    FOUR_BIT_TYPES,
+    K_QUANTS,
+    Q4_0,
+    Q5_0,
+    Q5_1,
+    Q6_K,
+    Q8_0,
+    SMALL_BLOCKS,
+    TYPES_OF_GGUF,
+    name_of,
+)
 from tis.engine.kernels.native import NativeKernels
 
 _BLOCKS = Struct("@11q")  # `struct gguf_blocks` of gguf_blocks.h
@@ -121,6 +132,29 @@ class BlockRows:
         scales = blocks[..., :2].contiguous().view(torch.float16)[..., 0].float()
         numbers = (blocks[..., 2:] ^ _MIDDLE).flatten(1)
         return numbers, torch.full(scales.shape, _MIDDLE, dtype=torch.uint8), scales
+
+    @property
+    def is_small(self) -> bool:
+        return self.ggml_type in SMALL_BLOCKS
+
+    def with_offsets(self, middle: int) -> tuple[Any, Any, Any]:
+        """Of small blocks and Q8_0: a weight is `scale * (number - middle) + offset`.
+
+        Numbers uint8 [outputs, inputs], scales and offsets float16 [outputs, blocks].
+        """
+        blocks = self.blocks.view(len(self), -1, TYPES_OF_GGUF[self.ggml_type].num_bytes)
+        scales, offsets = blocks[..., :4].contiguous().view(torch.float16).unbind(-1)
+        if self.ggml_type == Q8_0:
+            assert middle == _MIDDLE
+            return (blocks[..., 2:] ^ _MIDDLE).flatten(1), scales, torch.zeros_like(scales)
+        pairs = blocks[..., -16:]
+        numbers = torch.cat([pairs & 15, pairs >> 4], -1)
+        if self.ggml_type in (Q5_0, Q5_1):  # whose fifth bits lie before the pairs
+            fifth = blocks[..., -20:-16, None] >> torch.arange(8, dtype=torch.uint8) & 1
+            numbers |= fifth.flatten(-2) << 4
+        middle_of_file = {Q4_0: 8, Q5_0: 16}.get(self.ggml_type, 0)
+        numbers += middle - middle_of_file
+        return numbers.flatten(1), scales, torch.zeros_like(scales) if middle_of_file else offsets
 
     def in_memory(self) -> "BlockRows":
         return replace(self, blocks=self.blocks.clone())

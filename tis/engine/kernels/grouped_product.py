@@ -11,6 +11,7 @@ from tis.engine.kernels.integer_product import Int4Product, Int8Product, Integer
 from tis.engine.kernels.k_quants import KQuantProduct, are_k_quants
 from tis.engine.kernels.memory_advice import in_huge_pages
 from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.offset_spans import OffsetSpanProduct, bits_with_offsets
 
 _ROWS_PACKED_AT_ONCE = 1024
 _FOUR = 4  # inputs that are multiplied at once
@@ -86,6 +87,8 @@ def way_of(weights: Sequence[Any], bits: WeightBits) -> Callable[[Any, Any | Non
         return Int8Product
     if common_span(matrices):
         return lambda weight, bias, kernels: Int8SpanProduct(weight.parts, bias, kernels)
+    if bits_of_spans := bits_with_offsets(matrices):
+        return lambda weight, bias, kernels: OffsetSpanProduct(weight.parts, bias, kernels, bits_of_spans)
     if are_k_quants(matrices):
         has_minima = any(one.has_minima for parts in matrices for one in parts)
         return lambda weight, bias, kernels: KQuantProduct(weight.parts, bias, kernels, has_minima=has_minima)

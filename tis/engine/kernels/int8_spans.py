@@ -1,10 +1,10 @@
 """8-bit weights of files that give groups of inputs a scale of their own, which they keep, and weights of 6 bits.
 
-See int8_spans.c.
+See int8_spans.h.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -50,45 +50,44 @@ class SpanRows(Protocol):
 class SpanProduct(IntegerProduct):
     """Weights in spans. Rows have 16 bits in any company."""
 
-    bits: ClassVar[SpanBits]
+    _bytes_of_zero = 1  # of an output, before the numbers of a span
 
     def __init__(
-        self, shape: Sequence[int], bias: Any | None, kernels: NativeKernels, span: int, order: Any | None
+        self, shape: Sequence[int], bias: Any | None, level: int, kernels: NativeKernels, bits: SpanBits, span: int
     ) -> None:
-        super().__init__(shape, bias, level_of_spans(kernels, self.bits), kernels)
-        self.group, self.order = span, order
+        super().__init__(shape, bias, level, kernels)
+        self.group, self._bits = span, bits
         self._spans = -(-self.inputs // span)
-        self.scales = torch.zeros(self._num_blocks, self._spans, self._width)
-        bytes_of_span = self._width * (1 + span * self.bits // 8)
+        bytes_of_span = self._width * (self._bytes_of_zero + span * bits // 8)
         self.blocks = in_huge_pages((self._num_blocks, self._spans, bytes_of_span), torch.uint8).zero_()
 
-    def _pack(self, numbers: Any, zeros: Any, scales: Any, block: int) -> int:
-        """Of outputs that begin with a block: as `SpanRows.in_spans` has them. Returns how many blocks they are."""
-        width, count = self._width, len(numbers)
-        blocks = -(-count // width)
-
-        def padded(values: Any, size: int) -> Any:
-            whole = values.new_zeros(blocks * width, size)
-            whole[:count, : values.shape[1]] = values
-            return whole.view(blocks, width, size)
-
-        fours = padded(numbers, self._spans * self.group).view(blocks, width, self._spans, self.group // _FOUR, _FOUR)
+    def _pack_numbers(self, numbers: Any, block: int) -> slice:
+        """uint8 [outputs, inputs] of outputs that begin with a block. Returns the blocks that they are."""
+        width, blocks = self._width, -(-len(numbers) // self._width)
+        fours = self._padded(numbers, self._spans * self.group).view(
+            blocks, width, self._spans, self.group // _FOUR, _FOUR
+        )
         vectors = fours.permute(0, 2, 3, 1, 4).reshape(blocks, self._spans, -1, _FOUR, width)
-        to = self.blocks[block : block + blocks]
-        to[..., :width] = padded(zeros, self._spans).mT
-        to[..., width:] = self._in_bytes(vectors).flatten(2)
-        self.scales[block : block + blocks] = padded(scales, self._spans).mT
-        return blocks
+        if self._bits == 6:
+            uppers = [(vectors[..., 3, :] >> 2 * of & 3) << 6 for of in range(3)]
+            vectors = vectors[..., :3, :] | torch.stack(uppers, -2)
+        packed = slice(block, block + blocks)
+        self.blocks[packed, :, self._bytes_of_zero * width :] = vectors.flatten(2)
+        return packed
 
-    @staticmethod
-    def _in_bytes(vectors: Any) -> Any:
-        """[.., four vectors, numbers of a vector] of numbers, as they lie in a block."""
-        return vectors
+    def _padded(self, values: Any, size: int) -> Any:
+        """[outputs, some] as [block, output, size]."""
+        blocks = -(-len(values) // self._width)
+        whole = values.new_zeros(blocks * self._width, size)
+        whole[: len(values), : values.shape[1]] = values
+        return whole.view(blocks, self._width, size)
 
     def _numbers_of(self, block: Any, at: Any) -> Any:
-        """[number, span, step, 4] of outputs."""
-        fours = self.blocks[..., self._width :].view(self._num_blocks, self._spans, -1, self._width, _FOUR)
-        return fours[block, :, :, at]
+        """float32 [number, span, input] of outputs."""
+        packed = self.blocks[..., self._bytes_of_zero * self._width :]
+        if self._bits == 6:
+            return six_bit_numbers(packed, self._width, block, at).flatten(2).float()
+        return packed.view(self._num_blocks, self._spans, -1, self._width, _FOUR)[block, :, :, at].flatten(2).float()
 
     @property
     def weights(self) -> Any:
@@ -97,44 +96,58 @@ class SpanProduct(IntegerProduct):
 
     def weights_of(self, outputs: Any) -> Any:
         """[number, inputs] of these outputs."""
+        raise NotImplementedError
+
+
+class _ProductWithZeros(SpanProduct):
+    def __init__(
+        self, shape: Sequence[int], bias: Any | None, kernels: NativeKernels, bits: SpanBits, span: int
+    ) -> None:
+        level = level_of_spans(kernels, bits, has_offsets=False)
+        super().__init__(shape, bias, level, kernels, bits, span)
+        self.scales = torch.zeros(self._num_blocks, self._spans, self._width)
+
+    def _pack(self, numbers: Any, zeros: Any, scales: Any, block: int) -> int:
+        """Of outputs that begin with a block: as `SpanRows.in_spans` has them. Returns the block behind them."""
+        packed = self._pack_numbers(numbers, block)
+        self.blocks[packed, :, : self._width] = self._padded(zeros, self._spans).mT
+        self.scales[packed] = self._padded(scales, self._spans).mT
+        return int(packed.stop)
+
+    def weights_of(self, outputs: Any) -> Any:
         block, at = outputs // self._width, outputs % self._width
         zeros = self.blocks[..., : self._width][block, :, at]
-        numbers = self._numbers_of(block, at).flatten(2).float()  # [number, span, input]
-        weights = (numbers - zeros[..., None].float()) * self.scales[block, :, at][..., None]
+        weights = (self._numbers_of(block, at) - zeros[..., None].float()) * self.scales[block, :, at][..., None]
         weights = weights.flatten(1)[:, : self.inputs]
         if self.order is None:
             return weights
         return torch.empty(len(outputs), self.inputs).index_copy_(1, self.order.long(), weights)
 
 
-class Int8SpanProduct(SpanProduct):
+class Int8SpanProduct(_ProductWithZeros):
     """`parts` are outputs behind one another, and have a `common_span`."""
-
-    bits = 8
 
     def __init__(self, parts: Sequence[SpanRows], bias: Any | None, kernels: NativeKernels) -> None:
         first = parts[0]
-        order = None if first.order is None else first.order.to(torch.int32).contiguous()
-        super().__init__((sum(len(part) for part in parts), first.inputs), bias, kernels, first.span, order)
+        super().__init__((sum(len(part) for part in parts), first.inputs), bias, kernels, 8, first.span)
+        self.order = None if first.order is None else first.order.to(torch.int32).contiguous()
         block = 0
         for pieces in in_pieces(parts, _ROWS_PACKED_AT_ONCE):
             tensors = zip(*(piece.in_spans() for piece in pieces), strict=True)
             numbers, zeros, scales = (torch.cat(some) for some in tensors)
-            block += self._pack(numbers, zeros, scales, block)
+            block = self._pack(numbers, zeros, scales, block)
 
 
-class Int6Product(SpanProduct):
+class Int6Product(_ProductWithZeros):
     """Weights that are rounded to 6 bits: 128 inputs of an output have a scale."""
 
-    bits = 6
-
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
-        super().__init__(weight.shape, bias, kernels, _SPAN_OF_6_BITS, None)
+        super().__init__(weight.shape, bias, kernels, 6, _SPAN_OF_6_BITS)
         block = 0
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
             numbers, scales = self._rounded(floats_of(weight[begin : begin + _ROWS_PACKED_AT_ONCE]))
             zeros = torch.full(scales.shape, _MIDDLE_OF_6_BITS, dtype=torch.uint8)
-            block += self._pack(numbers, zeros, scales, block)
+            block = self._pack(numbers, zeros, scales, block)
 
     def _rounded(self, weight: Any) -> tuple[Any, Any]:
         padding = self._spans * self.group - self.inputs
@@ -143,14 +156,6 @@ class Int6Product(SpanProduct):
         scales = torch.maximum(most / (_MIDDLE_OF_6_BITS - 1), -least / _MIDDLE_OF_6_BITS).clamp(min=1e-30)
         numbers = (spans / scales[..., None]).round().add_(_MIDDLE_OF_6_BITS).to(torch.uint8)
         return numbers.flatten(1), scales
-
-    @staticmethod
-    def _in_bytes(vectors: Any) -> Any:
-        uppers = [(vectors[..., 3, :] >> 2 * of & 3) << 6 for of in range(3)]
-        return vectors[..., :3, :] | torch.stack(uppers, -2)
-
-    def _numbers_of(self, block: Any, at: Any) -> Any:
-        return six_bit_numbers(self.blocks[..., self._width :], self._width, block, at)
 
 
 def common_span(matrices: Sequence[Sequence[Any]]) -> int:

@@ -21,6 +21,7 @@ static const struct kind *kind_of(int64_t level) {
   static const struct kind int8_spans = {int8_spans_round_row, int8_spans_row_bytes, int8_spans_block_bytes,
                                          int8_spans_multiply_block};
   static const struct kind k_quants = {k_quants_round_row, k_quants_row_bytes, k_quants_block_bytes, k_quants_multiply_block};
+  if (level >= OFFSETS6_AVX2) return &int8_spans;
   if (level >= K_QUANTS_AVX2) return &k_quants;
   return level >= INT8_SPANS_AVX2 ? &int8_spans : level >= INT4_PLAIN ? &int4 : &int8;
 }
@@ -55,7 +56,9 @@ int64_t integer_width(int64_t level) {
     case INT8_SPANS_VNNI:
     case INT6_VNNI:
     case K_QUANTS_VNNI:
-    case K_MINIMA_VNNI: return 64;
+    case K_MINIMA_VNNI:
+    case OFFSETS6_VNNI:
+    case OFFSETS8_VNNI: return 64;
     default: return 16;
   }
 }

@@ -13,14 +13,18 @@ enum {
   INT4_PLAIN = 4,
   INT4_AVX2 = 5,
   INT4_VNNI = 6,
-  INT8_SPANS_AVX2 = 7, /* see int8_spans.c */
+  INT8_SPANS_AVX2 = 7, /* see int8_spans.h */
   INT8_SPANS_VNNI = 8,
   INT6_AVX2 = 9,
   INT6_VNNI = 10,
   K_QUANTS_AVX2 = 11, /* see k_quants.h */
   K_QUANTS_VNNI = 12,
   K_MINIMA_AVX2 = 13,
-  K_MINIMA_VNNI = 14
+  K_MINIMA_VNNI = 14,
+  OFFSETS6_AVX2 = 15, /* see int8_spans.h */
+  OFFSETS6_VNNI = 16,
+  OFFSETS8_AVX2 = 17,
+  OFFSETS8_VNNI = 18
 };
 /* Of 8-bit weights so many inputs are multiplied at once; below so many rows of a step, rows are rounded to 16 bits. */
 enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };

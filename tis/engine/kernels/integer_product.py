@@ -17,10 +17,12 @@ SpanBits = Literal[6, 8]
 _INT8_AVX2, _INT8_VNNI, _INT8_AMX, _INT4_PLAIN, _INT4_AVX2, _INT4_VNNI = range(1, 7)
 _SPANS_AVX2, _SPANS_VNNI, _INT6_AVX2, _INT6_VNNI = range(7, 11)
 _K_QUANTS_AVX2, _K_QUANTS_VNNI, _K_MINIMA_AVX2, _K_MINIMA_VNNI = range(11, 15)
+_OFFSETS6_AVX2, _OFFSETS6_VNNI, _OFFSETS8_AVX2, _OFFSETS8_VNNI = range(15, 19)
 _WIDTHS = {
     **{_INT8_AVX2: 16, _INT8_VNNI: 64, _INT8_AMX: 64, _INT4_PLAIN: 16, _INT4_AVX2: 16, _INT4_VNNI: 64},
     **{_SPANS_AVX2: 16, _SPANS_VNNI: 64, _INT6_AVX2: 16, _INT6_VNNI: 64},
     **{_K_QUANTS_AVX2: 16, _K_QUANTS_VNNI: 64, _K_MINIMA_AVX2: 16, _K_MINIMA_VNNI: 64},
+    **{_OFFSETS6_AVX2: 16, _OFFSETS6_VNNI: 64, _OFFSETS8_AVX2: 16, _OFFSETS8_VNNI: 64},
 }
 _FOUR = 4  # inputs that are multiplied at once
 _TILE = 64  # by tiles of AMX
@@ -182,12 +184,13 @@ def takes_integers(kernels: NativeKernels | None, bits: WeightBits, *inputs: int
     return all(0 < number <= _MAX_INPUTS[bits] for number in inputs)
 
 
-def level_of_spans(kernels: NativeKernels, bits: SpanBits) -> int:
-    """Of `Int8SpanProduct` and `Int6Product`. Tiles would have to be emptied behind each span: 0126."""
-    is_avx2 = level_of(kernels, 8) == _INT8_AVX2
-    if bits == 6:
-        return _INT6_AVX2 if is_avx2 else _INT6_VNNI
-    return _SPANS_AVX2 if is_avx2 else _SPANS_VNNI
+def level_of_spans(kernels: NativeKernels, bits: SpanBits, *, has_offsets: bool) -> int:
+    """Of a `SpanProduct`. Tiles would have to be emptied behind each span: 0126."""
+    if has_offsets:
+        avx2, vnni = (_OFFSETS6_AVX2, _OFFSETS6_VNNI) if bits == 6 else (_OFFSETS8_AVX2, _OFFSETS8_VNNI)
+    else:
+        avx2, vnni = (_INT6_AVX2, _INT6_VNNI) if bits == 6 else (_SPANS_AVX2, _SPANS_VNNI)
+    return avx2 if level_of(kernels, 8) == _INT8_AVX2 else vnni
 
 
 def level_of_k_quants(kernels: NativeKernels, *, has_minima: bool) -> int:

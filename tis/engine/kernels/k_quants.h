@@ -3,7 +3,7 @@
    A super-block is 256 inputs of an output: weight = d * scale * number - least * minimum. 16 inputs share a scale of 8 bits
    with a sign, 32 a minimum, which Q6_K lacks. Numbers have a sign, too, so that 6 bits do for all. Blocks of outputs lie as
    [block][super-block]: scales [16][output]; if one of the outputs has minima, those [8][output] and `least` [output];
-   then numbers, to which 32 is added, in the order of int8_spans.c. `scales` are `d`, [block][super-block][output].
+   then numbers, to which 32 is added, in the order of int8_spans.h. `scales` are `d`, [block][super-block][output].
 
    32 inputs of a row are rounded to 15 bits with a power of two of their own. Scales times numbers have 13 bits, so a sum of
    32 products is an integer of 32 bits, exact; then a few operations with numbers, which all levels do alike: a row has the

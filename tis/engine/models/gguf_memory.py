@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from tis.engine.kernels.gguf_types import BF16, FLOAT_TYPES, FOUR_BIT_TYPES, K_QUANTS, Q6_K, Q8_0
+from tis.engine.kernels.gguf_types import BF16, FLOAT_TYPES, FOUR_BIT_TYPES, K_QUANTS, Q6_K, Q8_0, SMALL_BLOCKS
 from tis.engine.models.gguf_file import GgufTensor
 
 _EMBEDDING, _HEAD = "token_embd.weight", "output.weight"
@@ -57,8 +57,11 @@ class GgufMemory:
         has_four_bits = self.rounded_to == "int4" if self.rounded_to else kinds <= FOUR_BIT_TYPES
         if kinds == {Q8_0} and (is_outside or self.rounded_to != "int4"):
             return number + number // 32 * 5  # with a zero and a scale for each 32
-        if kinds <= K_QUANTS and (is_outside or not has_four_bits):
-            return number * 53 // 64 if kinds == {Q6_K} else number * 7 // 8
+        if is_outside or not has_four_bits:
+            if kinds <= K_QUANTS:
+                return number * 53 // 64 if kinds == {Q6_K} else number * 7 // 8
+            if kinds <= SMALL_BLOCKS | {Q8_0}:
+                return number * 9 // 8 if Q8_0 in kinds else number * 7 // 8
         if is_outside and self.rounded_to == "int4" and tensor.kind in FLOAT_TYPES and self._is_head(tensor):
             return number * 3 // 4 + number // 128 * 5  # with a zero and a scale for each 128
         if is_outside:

@@ -17,7 +17,7 @@ import torch
 
 from tis.engine.errors import LoadFailed
 from tis.engine.kernels.gguf_blocks import BlockRows, GgufKernels
-from tis.engine.kernels.gguf_types import BF16, F16, F32, FLOAT_TYPES, FOUR_BIT_TYPES, K_QUANTS, Q8_0, name_of
+from tis.engine.kernels.gguf_types import BF16, F16, F32, FLOAT_TYPES, FOUR_BIT_TYPES, name_of
 from tis.engine.kernels.integer_product import takes_integers
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.gguf_file import GgufHeader, GgufTensor
@@ -166,11 +166,8 @@ class GgufWeights:
         told = [f"{self._header.path.name}: matrices {saved}"]
         if any(one.kind in FOUR_BIT_TYPES for one in kept):
             told.append("4-bit numbers stay, with scales of 8 bits")
-        stays = (Q8_0, *sorted(K_QUANTS - FOUR_BIT_TYPES))
-        if found := [name_of(kind) for kind in stays if any(one.kind == kind for one in kept)]:
+        if found := [name_of(kind) for kind in sorted({one.kind for one in kept} - FOUR_BIT_TYPES)]:
             told.append(f"those of {', '.join(found)} stay as they are")
-        if any(one.kind not in (*FOUR_BIT_TYPES, *stays) for one in kept):
-            told.append("those of 5 or 6 bits get 8 bits with a scale for each output")
         if len(kept) < len(quantised):
             told.append(f"{len(quantised) - len(kept)} are turned into {str(dtype).removeprefix('torch.')}")
         log.info("%s", "; ".join(told))
