@@ -31,6 +31,7 @@ def _clean(value: str) -> str:
 MAX_ID = 2**63 - 1  # of a BIGINT column
 _MAX_EMAIL_CHARS = 320
 MAX_ALT_CHARS = 300
+MAX_ATTRIBUTES = 50  # of a product
 MAX_STOCK = 1_000_000_000
 _PHONE_REGION = "ID"  # for numbers without a country code
 _HIDDEN = ("Cc", "Cf", "Cs", "Co")
