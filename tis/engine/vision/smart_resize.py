@@ -73,7 +73,8 @@ def _round(size: Size, factor: int) -> Size:
     return round(size[0] / factor) * factor, round(size[1] / factor) * factor
 
 
-def _check_size(size: Size) -> None:
+def check_size(size: Size) -> None:
+    """Raises BadRequest. Who enlarges the shorter side of a line of pixels needs gigabytes for the longer one."""
     if min(size) < 1:
         raise BadRequest("An image has no pixels.", param="messages", code="invalid_image")
     if max(size) / min(size) > _MAX_ASPECT_RATIO:
