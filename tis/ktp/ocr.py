@@ -16,7 +16,7 @@ MAX_LINES = 200  # a card has about 35
 _MIN_LINE_SCORE = 0.4
 # The detector enlarges the shorter side of a picture to 736 pixels, and the recogniser a strip to a height of 48, with
 # the other side: without a bound, a line of pixels becomes gigabytes.
-_MAX_SIDES, _MAX_STRIP_SIDES = 4, 40  # the longer by the shorter; the longest line of a card has 30
+_MAX_SIDES, _MAX_STRIP_SIDES = 4, 40  # the longer by the shorter; no line of a card is so long
 _UPRIGHT = 0.6  # sum over labels; upright cards have 1.5 and more, upside-down ones under 0.3
 
 
@@ -93,7 +93,7 @@ def broad_enough(picture: Pixels) -> Pixels:
 
 
 def short_enough(strip: Pixels) -> Pixels:
-    """No card has so long a line: what is narrower in it then was none."""
+    """Squeezed, if it is longer than any line of a card."""
     height, width = strip.shape[:2]
     if width <= _MAX_STRIP_SIDES * height:
         return strip
