@@ -31,7 +31,10 @@ _AUDIO_FORMS = "/v1/audio/(transcriptions|translations)/?"
 # With keys, these answer under any Host header: a web page that has a key needs no other barrier.
 _UNDER_ANY_NAME = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]
 # Sheets and pictures have limits of their own.
-_FILES = r"POST /api/(suppliers/[^/]+/products/import|products/[^/]+/pictures)"
+_FILES = (
+    r"POST /api/(suppliers/[^/]+/(products/import|payment-methods/qris)|(products|talks)/[^/]+/pictures)"
+    r"|PUT /api/suppliers/[^/]+/verification"
+)
 _EXPOSED_HEADERS = (
     "X-RateLimit-Limit-Requests X-RateLimit-Remaining-Requests X-RateLimit-Reset-Requests "
     "X-RateLimit-Limit-Tokens X-RateLimit-Remaining-Tokens X-RateLimit-Reset-Tokens "

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ktp.printed import CARD, card_lines, text_line
 from tis.ktp.card_decoder import CardDecoder, plain_character
-from tis.ktp.ocr import Pixels, reading_quads
+from tis.ktp.ocr import Pixels, broad_enough, reading_quads, short_enough
 from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader, brightened
 from tis.ktp.regions import regions
 from tis.ktp.text_lines import TextLine
@@ -107,3 +107,20 @@ def test_boxes_begin_where_reading_begins() -> None:
     assert reading_quads(np.array(shifted, np.float32)) == reading_quads(np.array(upright, np.float32))
     [long, short] = reading_quads(np.array([[(y, x) for x, y in (box[0], *box[:0:-1])] for box in upright], np.float32))
     assert long[1][1] - long[0][1] > 150 and short[1][1] - short[0][1] > 20
+
+
+@pytest.mark.parametrize(
+    ("size", "padded"),
+    [((1, 2000), (500, 2000)), ((2000, 3), (2000, 500)), ((1, 1), (1, 1)), ((900, 1300), (900, 1300))],
+)
+def test_what_the_detector_gets_is_never_thin(size: tuple[int, int], padded: tuple[int, int]) -> None:
+    """It enlarges the shorter side to 736 pixels: a line of 2,000 pixels took 14 GB."""
+    picture = np.full((*size, 3), 200, np.uint8)
+    seen = broad_enough(picture)
+    assert seen.shape == (*padded, 3)
+    assert (seen[: size[0], : size[1]] == picture).all()
+
+
+@pytest.mark.parametrize(("size", "width"), [((2, 2000), 80), ((48, 1900), 1900), ((30, 1), 1)])
+def test_what_the_recogniser_gets_is_no_longer_than_a_line_of_a_card(size: tuple[int, int], width: int) -> None:
+    assert short_enough(np.zeros((*size, 3), np.uint8)).shape == (size[0], width, 3)

@@ -2,6 +2,7 @@
 
 from datetime import date
 
+import numpy as np
 import pytest
 
 from tests.ktp.card_photos import photograph
@@ -33,3 +34,9 @@ def test_a_specimen_card_is_read(reader: OcrCardReader, level: str) -> None:
 @pytest.mark.parametrize("seed", [2, 3, 5, 6, 7])
 def test_what_is_no_card_is_refused(reader: OcrCardReader, seed: int) -> None:
     assert not reader.read(negative(seed)[1], date(2026, 1, 1)).is_card
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 3000), (3000, 1), (2, 2000), (700, 9)])
+def test_a_picture_thinner_than_any_card_is_refused_like_others(reader: OcrCardReader, height: int, width: int) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (height, width, 3), np.uint8)
+    assert not reader.read(noise, date(2026, 1, 1)).is_card

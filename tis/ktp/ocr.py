@@ -14,6 +14,9 @@ from tis.ktp.text_lines import Quad, TextLine
 Pixels = NDArray[np.uint8]
 MAX_LINES = 200  # a card has about 35
 _MIN_LINE_SCORE = 0.4
+# The detector enlarges the shorter side of a picture to 736 pixels, and the recogniser a strip to a height of 48, with
+# the other side: without a bound, a line of pixels becomes gigabytes.
+_MAX_SIDES, _MAX_STRIP_SIDES = 4, 40  # the longer by the shorter; no line of a card is so long
 _UPRIGHT = 0.6  # sum over labels; upright cards have 1.5 and more, upside-down ones under 0.3
 
 
@@ -47,7 +50,7 @@ class RapidTextReader:
         recogniser.postprocess_op = CardDecoder(recogniser.postprocess_op.character)
 
     def read(self, picture: Pixels) -> list[TextLine]:
-        reversed_channels = np.ascontiguousarray(picture[..., ::-1])
+        reversed_channels = np.ascontiguousarray(broad_enough(picture)[..., ::-1])
         boxes = self._detector(reversed_channels).boxes
         if boxes is None or len(boxes) == 0:
             return []
@@ -75,11 +78,26 @@ class RapidTextReader:
 
     def _recognise(self, strips: list[Pixels]) -> list[tuple[str, float, tuple[float, ...], tuple[float, ...]]]:
         self._engine.return_word_box = True
-        result = self._engine.recognize_txt(strips)
+        result = self._engine.recognize_txt([short_enough(strip) for strip in strips])
         return [
             (text, float(score), tuple(confidences), tuple(signs))
             for text, score, (confidences, signs) in zip(result.txts, result.scores, result.word_results, strict=True)
         ]
+
+
+def broad_enough(picture: Pixels) -> Pixels:
+    """With black below or at the right of a thin picture; what stands in it keeps its place."""
+    height, width = picture.shape[:2]
+    below, right = max(0, -(-width // _MAX_SIDES) - height), max(0, -(-height // _MAX_SIDES) - width)
+    return np.pad(picture, ((0, below), (0, right), (0, 0))) if below or right else picture
+
+
+def short_enough(strip: Pixels) -> Pixels:
+    """Squeezed, if it is longer than any line of a card."""
+    height, width = strip.shape[:2]
+    if width <= _MAX_STRIP_SIDES * height:
+        return strip
+    return cv2.resize(strip, (_MAX_STRIP_SIDES * height, height), interpolation=cv2.INTER_AREA).astype(np.uint8)
 
 
 def _rectangle(strip: Pixels) -> Quad:

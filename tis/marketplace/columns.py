@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Date, DateTime, Dialect, Double, Integer, String, literal_column
+from sqlalchemy import JSON, BigInteger, Date, DateTime, Dialect, Double, Integer, String, literal, literal_column
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import InstrumentedAttribute
@@ -37,7 +37,10 @@ class UTCDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        return datetime.fromisoformat(value) if isinstance(value, str) else value.astimezone(UTC)
+        if not isinstance(value, str):
+            return value.astimezone(UTC)
+        moment = datetime.fromisoformat(value)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # earlier versions wrote some without a zone
 
 
 class PublicPlace(ColumnElement[float]):
@@ -97,3 +100,8 @@ def _day_on_mariadb(day: LocalDay, compiler: SQLCompiler, **options: Any) -> str
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def moment_value(moment: datetime) -> ColumnElement[datetime]:
+    """For an argument of a function of SQL: a bare datetime there is written in another form than that of columns."""
+    return literal(moment, UTCDateTime())

@@ -177,6 +177,18 @@ def test_unsupported_content_is_a_bad_request(tiny: Folder) -> None:
         vision.encode(ASKED)
 
 
+def test_a_line_of_pixels_is_refused_before_the_processor_enlarges_it(
+    tiny: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some bring the shorter side to hundreds of pixels, and the other with it."""
+    vision = open_vision(tiny("llava"))
+    monkeypatch.setattr(vision, "_process", lambda *_, **__: pytest.fail("it was processed"))
+    for height, width in ((1, 3000), (3000, 1)):
+        with pytest.raises(BadRequest, match="too elongated") as refused:
+            vision.encode(prompt(picture(height, width)))
+        assert refused.value.code == "invalid_image"
+
+
 def test_options_that_the_template_does_not_use_are_ignored(tiny: Folder) -> None:
     vision = open_vision(tiny("gemma3"))
     options = {"enable_thinking": False, "images": ["picture.png"], "do_resize": False}

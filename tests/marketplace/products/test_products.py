@@ -117,6 +117,7 @@ def test_an_attribute_that_differs_only_in_json_is_saved(
 BAD_FIELDS: list[tuple[str, Any]] = [
     ("name", ""),
     ("name", " \u0000\u200b "),
+    ("name", "\u3164 \u2800\uffa0"),
     ("name", "x" * 256),
     ("name", "x" * 200_000),
     ("name", "\ufb2c" * 255),  # three characters each, once composed

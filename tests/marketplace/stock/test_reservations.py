@@ -75,6 +75,7 @@ def test_a_sale_reduces_the_stock_once(laptop: httpx2.Client, shop: Shop) -> Non
     assert first.json() == again.json() and first.json()["status"] == "committed"
     assert shop.stock_columns(product) == shop.stock_ledger(product) == (3, 0)
     assert end(laptop, "release", held).status_code == 409
+    assert first.json()["accepted_at"] == first.json()["ended_at"]
 
 
 def test_released_units_are_available_once(laptop: httpx2.Client, shop: Shop) -> None:

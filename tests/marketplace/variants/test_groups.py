@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from tests.marketplace.shop import Shop
+from tis.marketplace.kit.fields import MAX_ATTRIBUTES
 from tis.marketplace.market import Market
 from tis.marketplace.tables import Product, ProductGroup
 
@@ -267,3 +268,13 @@ def test_groups_are_listed_in_pages_newest_first(laptop: httpx2.Client, shop: Sh
     assert [one["id"] for one in first.json()] == made[:0:-1]
     rest = laptop.get(first.headers["link"].partition("<")[2].partition(">")[0])
     assert [one["id"] for one in rest.json()] == made[:1] and "link" not in rest.headers
+
+
+def test_the_values_of_axes_are_no_way_around_the_limit_of_attributes(laptop: httpx2.Client, shop: Shop) -> None:
+    attributes = {f"size {number}": "1" for number in range(MAX_ATTRIBUTES)}
+    full = shop.product(name="Sepatu", attributes=attributes)
+    form = group_form([], name="Lain", axes=["nomor"], variants=[{"product_id": full, "values": {"nomor": "41"}}])
+    refused = laptop.post(f"/api/suppliers/{shop.id}/product-groups", json=form)
+    assert (refused.status_code, refused.json()["detail"]) == (409, "A product has at most 50 attributes.")
+    named = {**form, "axes": ["size 7"], "variants": [{"product_id": full, "values": {"size 7": "2"}}]}
+    assert laptop.post(f"/api/suppliers/{shop.id}/product-groups", json=named).status_code == 200

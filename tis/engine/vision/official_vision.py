@@ -18,6 +18,7 @@ import torch
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Sound, Video, media_of, text_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision.placeholders import Span, for_chat_template
+from tis.engine.vision.smart_resize import check_size
 from tis.engine.vision.sounds import PROBE_SOUND, HeardSounds, noises, placeholder_of_sounds
 from tis.engine.vision.video_frames import metadata_of, official_frames
 from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, ShownPictures, VisionInput
@@ -75,6 +76,10 @@ class OfficialVision:
         messages = [self._to_official(message) for message in prompt.messages]
         if not media:
             return self._with_bos(self._tokenizer.encode_chat(replace(prompt, messages=messages)))
+        for medium in media:
+            if not isinstance(medium, Sound):
+                height, width = _array_of(medium).shape[-3:-1]
+                check_size((height, width))
         if prompt.max_tokens is not None:  # the processor encodes all of it in one go, and holds the lock
             self._tokenizer.require_few_tokens("\n".join(map(text_of, prompt.messages)), prompt.max_tokens)
         self._tokenizer.refuse_control_tokens_in_keys(prompt)

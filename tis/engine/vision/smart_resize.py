@@ -18,7 +18,7 @@ Size = tuple[int, int]  # height, width
 def fit_image(size: Size, config: PreprocessorConfig, *, low: bool) -> Size:
     """Also for a frame of a video, in families with a budget for each frame."""
     max_pixels = min(config.longest_edge, LOW_DETAIL_PIXELS) if low else config.longest_edge
-    _check_size(size)
+    check_size(size)
     return _scale(
         size, _round(size, config.factor), (1, 1), min(config.shortest_edge, max_pixels), max_pixels, config.factor
     )
@@ -41,7 +41,7 @@ def fit_video(size: Size, frames: int, config: PreprocessorConfig, *, low: bool)
         max_pixels = max(share, int(config.shortest_edge * 1.05)) * frames
     if low:
         max_pixels = min(max_pixels, LOW_DETAIL_PIXELS * frames)
-    _check_size(size)
+    check_size(size)
     height, width = size
     if height < factor or width < factor:
         scale = max(factor / height, factor / width)
@@ -73,7 +73,8 @@ def _round(size: Size, factor: int) -> Size:
     return round(size[0] / factor) * factor, round(size[1] / factor) * factor
 
 
-def _check_size(size: Size) -> None:
+def check_size(size: Size) -> None:
+    """Raises BadRequest. Who enlarges the shorter side of a line of pixels needs gigabytes for the longer one."""
     if min(size) < 1:
         raise BadRequest("An image has no pixels.", param="messages", code="invalid_image")
     if max(size) / min(size) > _MAX_ASPECT_RATIO:

@@ -31,13 +31,16 @@ def _clean(value: str) -> str:
 MAX_ID = 2**63 - 1  # of a BIGINT column
 _MAX_EMAIL_CHARS = 320
 MAX_ALT_CHARS = 300
+MAX_ATTRIBUTES = 50  # of a product
 MAX_STOCK = 1_000_000_000
 _PHONE_REGION = "ID"  # for numbers without a country code
 _HIDDEN = ("Cc", "Cf", "Cs", "Co")
+# Letters that show nothing: fillers of Hangul, and of braille.
+_NO_BLANKS = str.maketrans("", "", "\u115f\u1160\u3164\uffa0\u2800")
 
 
 def _not_empty(value: str) -> str:
-    if not value:
+    if not value.translate(_NO_BLANKS).strip():
         raise ValueError("must not be empty")
     return value
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, Forbidden, NotFound, Unprocessable
 from tis.marketplace.auth.accounts import lock_account
-from tis.marketplace.columns import now
+from tis.marketplace.columns import moment_value, now
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.geo import Point
@@ -151,7 +151,7 @@ def _require_room(session: Session, principal: Principal, rules: ServiceRules) -
     """After the account is locked: two orders at once would both find room for one."""
     if principal.account is None:
         return
-    due_at = func.coalesce(Order.due_at, now())
+    due_at = func.coalesce(Order.due_at, moment_value(now()))
     waiting = select(func.count()).where(Order.buyer == principal.account, Order.state.in_(_OPEN), due_at > now())
     if (session.scalar(waiting) or 0) >= rules.max_open_orders_per_account:
         raise Conflict(

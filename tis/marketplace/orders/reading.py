@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from tis.errors import NotFound
-from tis.marketplace.columns import now
+from tis.marketplace.columns import moment_value, now
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.orders.schemas import AddressView, OrderDetail, OrderLineView, OrderMoveView, OrderView
@@ -106,7 +106,7 @@ def _list(
 
 def _has_state(state: OrderState) -> ColumnElement[bool]:
     # With the bare column, SQLite would read what is due of everybody.
-    due_at = func.coalesce(Order.due_at, datetime.max.replace(tzinfo=now().tzinfo))
+    due_at = func.coalesce(Order.due_at, moment_value(datetime.max.replace(tzinfo=now().tzinfo)))
     moved_here = [source for source, target in CLOCK_TARGET.items() if target == state]
     if state in CLOCK_TARGET:
         return and_(Order.state == state, due_at > now())

@@ -9,14 +9,13 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from tis.bounds import MaxItems
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, responses, schema_example
-from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from tis.marketplace.kit.fields import MAX_ATTRIBUTES, LongText, Price, ShortName, Sku, Stock, Tags, Title
 from tis.marketplace.kit.picture_links import PictureView, picture_view
 from tis.marketplace.kit.promoted_prices import CurrentPrice, ShownPromotion
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.tables import Product, ProductGroup
 
-_MAX_ATTRIBUTES = 50
 _MAX_ATTRIBUTE_BYTES = 8 * 1024
 _MAX_NUMBER = 2**53  # above it JavaScript rounds, and JSONB turns floats into integers
 
@@ -133,7 +132,7 @@ Condition = Literal["new", "used"]
 Rating = Annotated[float, Field(ge=0, le=5, allow_inf_nan=False)]
 Attributes = Annotated[
     dict[ShortName, LongText | bool | int | float | None],
-    MaxItems(_MAX_ATTRIBUTES),
+    MaxItems(MAX_ATTRIBUTES),
     AfterValidator(_check_attributes),
 ]
 _RATING_DESCRIPTION = "set by admins; ignored from others if tokens are required"

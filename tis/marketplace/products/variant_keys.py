@@ -9,6 +9,7 @@ from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
+from tis.marketplace.kit.fields import MAX_ATTRIBUTES
 from tis.marketplace.kit.ratings import COUNTERS
 from tis.marketplace.products.product_write import ProductWrite
 from tis.marketplace.reading.attribute_values import attribute_key, attribute_value
@@ -20,7 +21,9 @@ VARIANT_TAKEN = "Another variant of the group has these values."
 
 
 def variant_key(axes: Sequence[str], attributes: Mapping[str, Any]) -> str:
-    """Equal for values that count as the same. Raises Conflict if an axis has none."""
+    """Equal for values that count as the same. Raises Conflict if an axis has none, or if these are too many."""
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise Conflict(f"A product has at most {MAX_ATTRIBUTES} attributes.", code="too_many_attributes")
     values = axis_values(axes, attributes)
     if missing := [axis for axis in axes if axis not in values]:
         raise Conflict(f"A variant of this group needs a value of `{missing[0]}`.", code="variant_incomplete")

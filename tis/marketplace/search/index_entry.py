@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tis.marketplace.kit.fields import MAX_ATTRIBUTES
 from tis.marketplace.reading.attribute_values import AttributeValue, attribute_key, attribute_value
 from tis.marketplace.reading.measures import joined_spans
 from tis.marketplace.reading.tokens import MAX_WORD_CHARS, folded, joined_word, tokenize
 from tis.marketplace.search.index_tokens import category_token, head_token, is_cell_token, is_head_token
 
-_MAX_ATTRIBUTES = 50  # of a product
 _MAX_ATTRIBUTE_CHARS = 200
 
 
@@ -101,7 +101,7 @@ def _sku_words(sku: str | None) -> list[str]:
 
 def attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
     """`{"ram_gb": 16, "gpu": "RTX 4050"}` is `ram 16gb gpu rtx 4050`."""
-    for name, value in itertools.islice((attributes or {}).items(), _MAX_ATTRIBUTES):
+    for name, value in itertools.islice((attributes or {}).items(), MAX_ATTRIBUTES):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             label, _, unit = name.rpartition("_")
             said = repr(value).removesuffix(".0") if isinstance(value, float) else str(value)[:_MAX_ATTRIBUTE_CHARS]
@@ -112,7 +112,7 @@ def attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
 def _attributes(attributes: Mapping[str, Any] | None) -> dict[str, AttributeValue]:
     """Of names that count as the same, the first of the alphabet: PostgreSQL keeps no other order."""
     values: dict[str, AttributeValue] = {}
-    for name, value in sorted((attributes or {}).items(), key=lambda one: one[0])[:_MAX_ATTRIBUTES]:
+    for name, value in sorted((attributes or {}).items(), key=lambda one: one[0])[:MAX_ATTRIBUTES]:
         key = attribute_key(name)
         if key and key not in values and (read := attribute_value(key, value)):
             values[key] = read

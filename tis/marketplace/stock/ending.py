@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Row, and_, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
-from tis.marketplace.columns import now
+from tis.marketplace.columns import moment_value, now
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
@@ -133,7 +133,9 @@ def end_reservation(
     A sale is an acceptance, too.
     """
     moment = now()
-    accepted = {"accepted_at": func.coalesce(Reservation.accepted_at, moment)} if status == "committed" else {}
+    accepted = (
+        {"accepted_at": func.coalesce(Reservation.accepted_at, moment_value(moment))} if status == "committed" else {}
+    )
     ended = execute_update(
         session,
         update(Reservation)

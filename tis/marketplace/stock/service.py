@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Forbidden, NotFound
-from tis.marketplace.columns import now
+from tis.marketplace.columns import moment_value, now
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
@@ -191,6 +191,6 @@ def reservation_view(reservation: Reservation, available: int) -> ReservationVie
 def _has_status(status: ReservationStatus) -> ColumnElement[bool]:
     if status == "held":
         # With the bare column, SQLite would read the held reservations of everybody, in the order in which they expire.
-        expires_at = func.coalesce(Reservation.expires_at, now())
+        expires_at = func.coalesce(Reservation.expires_at, moment_value(now()))
         return and_(Reservation.status == "held", expires_at > now())
     return or_(Reservation.status == status, is_due()) if status == "expired" else Reservation.status == status
