@@ -130,6 +130,31 @@ def test_it_is_imported_and_migrated_without_a_request(app: AppWithMarketplace, 
     marketplace.close()
 
 
+def test_where_it_is_not_wanted_at_the_start_nothing_of_it_runs_until_it_is_asked_for(
+    app: AppWithMarketplace, importing: ControlledImport, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tis.marketplace")
+    importing.may_end.set()
+    marketplace = LazyMarketplace(app, importing, at_start=False)
+    marketplace.open()
+    assert marketplace.state == "ready" and not marketplace.is_loaded
+    assert importing.runs == 0 and "marketplace" not in {thread.name for thread in threading.enumerate()}
+    assert marketplace.market is importing.market
+    until(lambda: "the jobs of the marketplace run" in caplog.text)
+    assert importing.runs == 1 and marketplace.state == "ready"
+    marketplace.close()
+
+
+def test_a_description_of_an_app_that_does_not_run_starts_no_jobs(
+    app: AppWithMarketplace, importing: ControlledImport
+) -> None:
+    importing.may_end.set()
+    marketplace = LazyMarketplace(app, importing, at_start=False)
+    assert marketplace.market is importing.market
+    assert "marketplace" not in {thread.name for thread in threading.enumerate()}
+    marketplace.close()
+
+
 def test_in_the_background_it_lets_a_model_load_first(app: AppWithMarketplace, importing: ControlledImport) -> None:
     marketplace: LazyMarketplace = app.state.marketplace
     importing.may_end.set()

@@ -252,7 +252,7 @@ def create_app(
         card_check = card_check_of(cards)
         return Market(database, rules, model_of_assistant, text_models, counts, pictures, alt_model, card_check), router
 
-    marketplace = LazyMarketplace(app, make_market)
+    marketplace = LazyMarketplace(app, make_market, at_start=settings.marketplace_at_start)
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(
         lambda: catalogue_access_of(marketplace, with_buying=settings.mcp_buying),

@@ -26,9 +26,12 @@ _MAX_START_DELAY_SECONDS = 5.0  # while a model is loaded, which imports torch
 class LazyMarketplace:
     """The market and its routes, imported in the background or by the first request that needs them."""
 
-    def __init__(self, app: FastAPI, make: "Callable[[], tuple[Market, APIRouter]]") -> None:
+    def __init__(self, app: FastAPI, make: "Callable[[], tuple[Market, APIRouter]]", *, at_start: bool = True) -> None:
+        """Otherwise nothing of it is imported, and none of its jobs run, until somebody asks for it."""
         self._app = app
         self._make = make
+        self._at_start = at_start
+        self._is_open = False  # for those who ask, where it was not opened at the start
         self._market: Market | None = None
         self._loading = threading.Lock()
         self._closing = threading.Event()
@@ -36,7 +39,9 @@ class LazyMarketplace:
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
-        return self._market.state if self._market else "waiting"
+        if self._market:
+            return self._market.state
+        return "waiting" if self._at_start else "ready"
 
     @property
     def failure(self) -> str | None:
@@ -51,14 +56,27 @@ class LazyMarketplace:
         """Imports the marketplace unless `is_loaded`. Must not be called on the event loop before that."""
         if self._market is None:
             with self._loading:
-                self._market = self._market or self._load()
+                if self._market is None:
+                    self._market = self._load()
+                    if self._is_open:
+                        self._begin(lambda: False)
         return self._market
 
     def open(self, is_busy: Callable[[], bool] = lambda: False) -> None:
-        """Starts a thread that imports the marketplace and migrates its tables, and returns at once.
+        """Starts a thread that imports the marketplace and migrates its tables, now or when it is asked for, and
+        returns at once.
 
         While `is_busy`, the thread waits a few seconds more. A request that needs the marketplace never waits for that.
         """
+        if self._at_start:
+            self._begin(is_busy)
+            return
+        with self._loading:
+            self._is_open = True
+            if self._market:  # somebody has read the description of the app before
+                self._begin(is_busy)
+
+    def _begin(self, is_busy: Callable[[], bool]) -> None:
         self._opener = threading.Thread(target=lambda: self._open(is_busy), name="marketplace")
         self._opener.start()
 
@@ -68,6 +86,7 @@ class LazyMarketplace:
         if self._opener:
             self._opener.join()
         with self._loading:
+            self._is_open = False
             if self._market:
                 self._market.close()
 

@@ -27,6 +27,8 @@ class MortalServer:
         self.program = ["main.py"]
         self.start_seconds = _START_SECONDS
         self.variables = {"MODEL_REPO_ID": "echo", "LOG_LEVEL": "warning", **variables}
+        if "DATABASE_URL" not in variables:  # nobody asks for the marketplace, which is half the work of a start
+            self.variables.setdefault("MARKETPLACE_AT_START", "0")
         self._popen: subprocess.Popen[bytes] | None = None
         self._may_end = True
         self.runs_with: dict[str, str] = {}

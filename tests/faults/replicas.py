@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.databases import new_sqlite
 from tests.faults.mortal_server import MortalServer
 from tests.redis_server import RedisServer
 
@@ -26,7 +27,8 @@ async def replicas(
     for number in range(num):
         own = folder / f"replica-{number}"
         own.mkdir()
-        server = MortalServer(own, **{"DATABASE_URL": f"sqlite:///{own}/marketplace.db", **shared})
+        market = {} if "DATABASE_URL" in shared else {"DATABASE_URL": new_sqlite(own), "MARKETPLACE_AT_START": "0"}
+        server = MortalServer(own, **market, **shared)
         server.program = [*program]
         servers.append(server)
     try:

@@ -279,7 +279,7 @@ async def test_a_file_locked_for_a_minute_under_load(tmp_path: Path) -> None:
     """Its short form: until the store has waited for the lock once, in vain."""
     seconds = short_or_long(5, 60)
     settings = durable(tmp_path, MODEL_REPO_ID=PACED, MAX_QUEUE_SIZE="1000", LOG_LEVEL="info")
-    async with running(tmp_path, **settings) as server:
+    async with running(tmp_path, MARKETPLACE_AT_START="1", **settings) as server:
         await until_market_runs(server)
         num_tokens = 300 * (seconds + short_or_long(3, 20))
         clients = [teller(server, f"minute-{number}", num_tokens) for number in range(short_or_long(10, 20))]

@@ -35,7 +35,7 @@ def words(name: str, count: int = 12) -> str:
 async def test_half_of_the_clients_disconnect_and_the_others_are_unaffected(tmp_path: Path, store: str) -> None:
     chance = Random(store)
     settings = settings_of(store, tmp_path, MODEL_REPO_ID="echo?tokens_per_second=80", ANONYMOUS_GRACE_SECONDS="1")
-    async with running(tmp_path, **ROOM, **settings) as server:
+    async with running(tmp_path, MARKETPLACE_AT_START="1", **ROOM, **settings) as server:
         await until_market_runs(server)
         await a_crowd(server, "warm-up", chance)
         rss, descriptors, threads = server.rss_mb, server.num_descriptors, server.num_threads

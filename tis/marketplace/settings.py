@@ -70,6 +70,11 @@ class MarketplaceSettings(BaseModel):
         "mysql+pymysql://user:password@host/name (MariaDB 10.6 or newer)",
     )
     auto_migrate: bool = Field(True, description="migrate its tables at start; 0 = wait until somebody did")
+    marketplace_at_start: bool = Field(
+        True,
+        description="open it, and run its jobs, at the start; 0 = at the first request that needs it, "
+        "for a server of models alone: half the work of a start",
+    )
     marketplace_auth: MarketplaceAuth = Field(
         "required",
         description="tokens on /api/*: required, or open = none needed and everything shown, "

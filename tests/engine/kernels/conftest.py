@@ -1,3 +1,4 @@
+import ctypes
 import fcntl
 import os
 import shutil
@@ -67,15 +68,32 @@ def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Pat
     )
     sources = [str(here / "no_other_levels.c"), *(str(folder / name) for name in names)]
     flags = ["-O1", "-fopenmp", f"-I{folder}", f"-include{here / 'software_tiles.h'}"]
-    # The workers of one run share it: the first one compiles while the others wait.
-    shared = tmp_path_factory.getbasetemp().parent if os.environ.get("PYTEST_XDIST_WORKER") else None
+    return _compiled_once(tmp_path_factory, "tiles", [*flags, *sources, "-lm"])
+
+
+@pytest.fixture(scope="session")
+def software_vnni(tmp_path_factory: pytest.TempPathFactory, library: Path) -> NativeKernels:
+    """Blocks of 64 outputs, and all of VNNI but its ten instructions, which are plain C: on any CPU."""
+    load_kernels(library)  # and the OpenMP that it needs
+    folder = Path(build.__file__).parent
+    names = ("integer_product", "int8_product", "int8_tiles", "int4_product", "int4_pack")
+    in_levels = [f"{name}{level}" for name in ("int8_spans", "k_quants") for level in ("", "_avx2", "_vnni")]
+    sources = [str(folder / f"{name}.c") for name in (*names, *in_levels)]
+    built = _compiled_once(tmp_path_factory, "vnni", ["-O1", "-fopenmp", "-DSOFTWARE_VNNI", *sources, "-lm"])
+    return NativeKernels(ctypes.CDLL(str(built)), "avx512")
+
+
+def _compiled_once(folders: pytest.TempPathFactory, name: str, arguments: list[str]) -> Path:
+    """The workers of one run share it: the first one compiles while the others wait."""
+    shared = folders.getbasetemp().parent if os.environ.get("PYTEST_XDIST_WORKER") else None
     if shared is None:
-        return compile_c(tmp_path_factory.mktemp("tiles"), [*flags, *sources, "-lm"])
-    with (shared / "tiles.lock").open("w") as lock:
+        return compile_c(folders.mktemp(name), arguments)
+    library = shared / f"{name}.so"
+    with (shared / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / "tiles.so").exists():
-            compile_c(tmp_path_factory.mktemp("tiles"), [*flags, *sources, "-lm"]).rename(shared / "tiles.so")
-    return shared / "tiles.so"
+        if not library.exists():
+            compile_c(folders.mktemp(name), arguments).rename(library)
+    return library
 
 
 def compile_c(folder: Path, arguments: list[str]) -> Path:

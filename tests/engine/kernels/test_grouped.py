@@ -1,19 +1,15 @@
 """4-bit weights that keep their scales: every level gives the bits of the same sums in plain torch."""
 
-import ctypes
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.engine.kernels.conftest import compile_c
-from tis.engine.kernels import build
 from tis.engine.kernels.grouped_product import GroupedProduct
 from tis.engine.kernels.grouped_rows import GroupedRows, may_be_grouped
-from tis.engine.kernels.native import NativeKernels, load_kernels
+from tis.engine.kernels.native import NativeKernels
 
 STEP = 32
 # rows, outputs, inputs, inputs of a group
@@ -125,14 +121,7 @@ def test_integers_of_outputs_are_those_that_8_bits_hold() -> None:
 
 @pytest.mark.slow  # it compiles
 @pytest.mark.long
-def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(library: Path, tmp_path: Path) -> None:
-    load_kernels(library)  # and the OpenMP that it needs
-    folder = Path(build.__file__).parent
-    names = ("integer_product", "int8_product", "int8_tiles", "int4_product", "int4_pack")
-    in_levels = (f"{name}{level}" for name in ("int8_spans", "k_quants") for level in ("", "_avx2", "_vnni"))
-    sources = (str(folder / f"{name}.c") for name in (*names, *in_levels))
-    built = compile_c(tmp_path, ["-O1", "-fopenmp", "-DSOFTWARE_VNNI", *sources, "-lm"])
-    vnni = NativeKernels(ctypes.CDLL(str(built)), "avx512")
+def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(software_vnni: NativeKernels) -> None:
     for count, outputs, inputs, group in SHAPES:
         rows, x = random_rows(outputs, inputs, group), torch.randn(count, inputs)
-        assert torch.equal(GroupedProduct([rows], None, vnni)(x), computed_by_torch(rows, x))
+        assert torch.equal(GroupedProduct([rows], None, software_vnni)(x), computed_by_torch(rows, x))

@@ -1,16 +1,12 @@
 """4-bit weights: every level gives the bits of the same sums in plain torch; packing; embeddings."""
 
-import ctypes
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.engine.kernels.conftest import compile_c
-from tis.engine.kernels import build
 from tis.engine.kernels.integer_product import Int4Product, Int8Product, takes_integers
-from tis.engine.kernels.native import NativeKernels, load_kernels
+from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.int4 import Int8Embedding
 
 GROUP = 32
@@ -175,17 +171,9 @@ def test_an_embedding_reads_the_rows_of_the_head(kernels: NativeKernels, dtype: 
 
 @pytest.mark.slow  # it compiles
 @pytest.mark.long
-def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(library: Path, tmp_path: Path) -> None:
-    """Blocks of 64 outputs, and all of VNNI but its ten instructions, on any CPU."""
-    load_kernels(library)  # and the OpenMP that it needs
-    folder = Path(build.__file__).parent
-    names = ("integer_product", "int8_product", "int8_tiles", "int4_product", "int4_pack")
-    in_levels = (f"{name}{level}" for name in ("int8_spans", "k_quants") for level in ("", "_avx2", "_vnni"))
-    sources = (str(folder / f"{name}.c") for name in (*names, *in_levels))
-    built = compile_c(tmp_path, ["-O1", "-fopenmp", "-DSOFTWARE_VNNI", *sources, "-lm"])
-    vnni = NativeKernels(ctypes.CDLL(str(built)), "avx512")
+def test_vnni_has_the_same_bits_where_its_vector_is_plain_c(software_vnni: NativeKernels) -> None:
     for rows, outputs, inputs in SHAPES:
         weight, x = torch.randn(outputs, inputs), torch.randn(rows, inputs)
-        product = Int4Product(weight, None, vnni)
+        product = Int4Product(weight, None, software_vnni)
         assert torch.equal(product(x), computed_by_torch(product, x))
         assert float((product.weights - weight).norm() / weight.norm()) < 0.12

@@ -150,6 +150,7 @@ def _upstream(folder: Path, number: int, plan: ChaosClusterPlan) -> MortalServer
         own,
         MODEL_REPO_ID=f"echo?tokens_per_second={plan.tokens_per_second:g}",
         DATABASE_URL=f"sqlite:///{own}/marketplace.db",
+        MARKETPLACE_AT_START="0",
         MAX_QUEUE_SIZE=str(_MAX_STREAMS),
         MAX_CONNECTIONS_PER_ADDRESS=str(2 * _MAX_STREAMS),
         ANONYMOUS_GRACE_SECONDS="0",

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 from tests.marketplace.accounts import PASSWORD, bearer, employ, made, register_supplier, register_user
 from tests.marketplace.shop import Shop
 from tests.marketplace.test_policy import TABLE, send
-from tests.marketplace.world import World, new_world
+from tests.marketplace.world import World, new_world, new_worlds
 from tis.marketplace.columns import now
 from tis.marketplace.market import Market
 from tis.marketplace.policy import SCOPE_OF_ROUTE, TokenScope
@@ -46,8 +46,8 @@ def test_every_route_of_tokens_exists() -> None:
 def test_a_token_does_what_its_scope_names_and_nothing_else(
     route: str, internet: httpx2.Client, required_market: Market
 ) -> None:
-    for scope in _SCOPES:
-        answer = send(internet, route, of_world(internet, new_world(required_market), scope), "editor")
+    for scope, world in zip(_SCOPES, new_worlds(required_market, len(_SCOPES)), strict=True):
+        answer = send(internet, route, of_world(internet, world, scope), "editor")
         if ROUTES.get(route) == scope:
             # The order of the world waits for an answer of the shop: it is too early to give the goods away.
             is_early = route.endswith(("/hand-over", "/ship"))
