@@ -94,18 +94,38 @@ def test_who_comes_too_late_learns_so_before_the_sweeper_came(ordering: Ordering
     assert refusal(ordering.by_shop("accept", order)) == too_late("expired")
 
 
-def test_drafts_count_in_what_an_account_may_hold(ordering: Ordering) -> None:
+def test_orders_that_are_not_paid_count_in_what_an_account_may_hold(ordering: Ordering) -> None:
     product = ordering.shop.product(on_hand=1000)
     too_many = ordering.send(items=[{"product_id": product, "quantity": 101}])
     assert "at most 100 units" in refusal(too_many)[1]
     order = ordering.order({product: 60})
-    assert "you hold 60" in refusal(ordering.send(items=[{"product_id": product, "quantity": 60}]))[1]
-    assert "you hold 60" in refusal(reserve(ordering.client, product, 60, headers=ordering.buyer))[1]
-    made(ordering.by_shop("accept", order))
+    for deed in ("accept", "hand-over"):
+        assert "you hold 60" in refusal(ordering.send(items=[{"product_id": product, "quantity": 60}]))[1]
+        assert "you hold 60" in refusal(reserve(ordering.client, product, 60, headers=ordering.buyer))[1]
+        made(ordering.by_shop(deed, order))
     made(ordering.send(items=[{"product_id": product, "quantity": 60}]))
-    goods = [ordering.shop.product() for _ in range(20)]
-    many = ordering.send(items=[{"product_id": one, "quantity": 1} for one in goods])
-    assert "at most 20 reservations" in refusal(many)[1]
+
+
+def test_units_that_the_shop_leaves_out_count_no_more(ordering: Ordering) -> None:
+    first, second = ordering.shop.product(on_hand=1000), ordering.shop.product()
+    order = ordering.order({first: 60, second: 1})
+    made(ordering.by_shop("accept", order, lines=[{"position": 1, "quantity": 10}]))
+    assert "you hold 10" in refusal(ordering.send(items=[{"product_id": first, "quantity": 91}]))[1]
+    made(ordering.send(items=[{"product_id": first, "quantity": 90}]))
+
+
+def test_nobody_empties_a_shop_by_orders_that_it_accepts(ordering: Ordering) -> None:
+    goods = [ordering.shop.product() for _ in range(21)]
+    for some in (goods[:10], goods[10:20]):
+        made(ordering.by_shop("accept", ordering.order({product: 1 for product in some})))
+    one_more = refusal(ordering.send(items=[{"product_id": goods[20], "quantity": 1}]))
+    assert one_more[0] == 409 and "at most 20 reservations at a time, and you hold 20" in one_more[1]
+    held = reserve(ordering.client, goods[20], 1, headers=ordering.buyer)
+    assert refusal(held) == one_more
+    made(
+        ordering.by_buyer("cancel", {"id": ordering.client.get("/api/orders", headers=ordering.buyer).json()[0]["id"]})
+    )
+    made(ordering.send(items=[{"product_id": goods[20], "quantity": 1}]))
 
 
 def test_who_drops_drafts_again_and_again_waits(ordering: Ordering) -> None:
