@@ -117,7 +117,7 @@ def test_units_that_the_shop_leaves_out_count_no_more(ordering: Ordering) -> Non
 def test_nobody_empties_a_shop_by_orders_that_it_accepts(ordering: Ordering) -> None:
     goods = [ordering.shop.product() for _ in range(21)]
     for some in (goods[:10], goods[10:20]):
-        made(ordering.by_shop("accept", ordering.order({product: 1 for product in some})))
+        made(ordering.by_shop("accept", ordering.order(dict.fromkeys(some, 1))))
     one_more = refusal(ordering.send(items=[{"product_id": goods[20], "quantity": 1}]))
     assert one_more[0] == 409 and "at most 20 reservations at a time, and you hold 20" in one_more[1]
     held = reserve(ordering.client, goods[20], 1, headers=ordering.buyer)
