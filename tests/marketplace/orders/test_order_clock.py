@@ -8,17 +8,18 @@ import pytest
 from sqlalchemy import update
 
 from tests.marketplace.orders.ordering import Ordering, made, refusal, too_late
+from tests.marketplace.orders.test_order_news import heard
 from tests.marketplace.shop import Shop
 from tests.marketplace.stock.test_reservations import reserve
 from tis.marketplace.columns import now
 from tis.marketplace.market import Market
 from tis.marketplace.orders.clock import OrderClock
-from tis.marketplace.tables import Order, Reservation
+from tis.marketplace.tables import Order, Reservation, ShopPaymentMethods
 
 
 @pytest.fixture
 def ordering(internet: httpx2.Client, strict_shop: Shop) -> Ordering:
-    return Ordering(internet, strict_shop, accept_hours=2, pay_hours=3)
+    return Ordering(internet, strict_shop, accept_hours=2, pay_hours=3, handover_hours=48)
 
 
 def let_time_pass(ordering: Ordering, order: dict[str, Any], **by: float) -> None:
@@ -92,6 +93,49 @@ def test_who_comes_too_late_learns_so_before_the_sweeper_came(ordering: Ordering
     order = ordering.order({ordering.shop.product(): 1})
     let_time_pass(ordering, order)
     assert refusal(ordering.by_shop("accept", order)) == too_late("expired")
+
+
+def paid_before(ordering: Ordering, product: int) -> dict[str, Any]:
+    """An order by transfer, whose money came."""
+    with ordering.shop.market.writing() as session:
+        session.add(ShopPaymentMethods(supplier_id=ordering.shop.id, bank_name="B", account_number="1234567890"))
+    order = ordering.order({product: 1}, payment_method="transfer")
+    made(ordering.by_shop("accept", order))
+    return made(ordering.by_shop("paid", order))
+
+
+def test_a_paid_order_has_its_time_and_then_its_buyer_may_cancel_it(
+    ordering: Ordering, required_market: Market
+) -> None:
+    product = ordering.shop.product(on_hand=4, price=1000)
+    order = paid_before(ordering, product)
+    assert (hours_left(order), order["overdue_at"]) == (48, None)
+    assert refusal(ordering.by_buyer("cancel", order)) == too_late("paid")
+    assert ordering.read(order).json()["may_become"] == []
+    let_time_pass(ordering, order)
+    late = ordering.read(order).json()
+    assert (late["state"], late["may_become"], late["due_at"]) == ("paid", ["cancelled"], None)
+    while swept(required_market):
+        pass
+    assert swept(required_market) == 0, "it is told once"
+    assert ordering.read(order).json() == late
+    assert heard(ordering, ordering.buyer)[-1] == heard(ordering, ordering.seller)[-1] == "order.overdue"
+    cancelled = made(ordering.by_buyer("cancel", order, reason="Terlalu lama"))
+    assert (cancelled["state"], cancelled["refund_due"], cancelled["may_become"]) == ("cancelled", 1000, [])
+    assert ordering.shop.stock_columns(product) == ordering.shop.stock_ledger(product) == (4, 0)
+
+
+def test_a_shop_that_is_late_may_still_hand_over(ordering: Ordering) -> None:
+    order = paid_before(ordering, ordering.shop.product())
+    let_time_pass(ordering, order)
+    assert made(ordering.by_shop("hand-over", order))["state"] == "handed_over"
+    assert refusal(ordering.by_buyer("cancel", order)) == (409, "This order is handed over: that move is not open.")
+
+
+def test_who_cancels_a_late_order_needs_no_sweep(ordering: Ordering) -> None:
+    order = paid_before(ordering, ordering.shop.product())
+    let_time_pass(ordering, order)
+    assert made(ordering.by_buyer("cancel", order, version=order["version"]))["refund_due"] == order["total"]
 
 
 def test_orders_that_are_not_paid_count_in_what_an_account_may_hold(ordering: Ordering) -> None:
