@@ -161,7 +161,7 @@ def make_move(
     order.state = move.target
     order.version += 1
     note_move(session, order, mover, actor, reason, moment)
-    if order.paid_at is not None:
+    if order.paid_at is not None and (move.target in ENDS or _is_payment(move)):
         settle(session, order)
     session.flush()
     reviews = mark_purchases(session, order, lines) if move.target in ("handed_over", "received") else []

@@ -291,7 +291,7 @@ class MoveView(BaseModel):
     movers: list[Mover]
     stock: Stock
     needs_reason: bool
-    only: Only | None  # `late`: once `overdue_at` is over
+    only: Only | None  # `late`: from `overdue_at` on
 
 
 class StatesView(BaseModel):
