@@ -63,7 +63,7 @@ class PlacingForm(StrictBody):
 
 
 class ItemForm(StrictBody):
-    product_id: int = Field(ge=1, le=MAX_ID, strict=True)
+    product_id: int = Field(ge=1, le=MAX_ID)
     quantity: int = Field(ge=1, le=_MAX_UNITS, strict=True)
 
 
