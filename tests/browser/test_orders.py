@@ -85,11 +85,13 @@ def test_an_order_goes_all_the_way_and_one_piece_comes_back(visitor: Visitor, ma
 
     desk.show("orders")
     theirs = desk.page.get_by_role("article", name=re.compile(desk.t("order.of", number=".*")))
-    expect(theirs).to_contain_text("Tolong dibungkus")
-    expect(theirs).not_to_contain_text("@example.com")
+    expect(theirs).to_contain_text("Tampah bambu")
+    for hidden in ("Tolong dibungkus", "@example.com"):
+        expect(theirs).not_to_contain_text(hidden)
     desk.act(theirs, "orders.accepted.do")
     expect(mine).to_contain_text(buyer.t("order.state.accepted"))
     desk.tab("order.state.accepted")
+    expect(theirs).to_contain_text("Tolong dibungkus")
     expect(theirs.get_by_role("link", name=re.compile("@example.com"))).to_be_visible()
     require_accessible(desk.page)
     visitor.picture(desk.page, "desk-orders")
@@ -164,5 +166,15 @@ def test_an_order_is_paid_into_the_account_that_the_shop_has_named(visitor: Visi
     desk.act(theirs, "orders.paid.do")
     expect(box).to_have_count(0)
     expect(shopper.page.get_by_text(shopper.t("order.state.paid"), exact=True).first).to_be_visible()
+
+    mine = shopper.page.get_by_role("article", name=shopper.t("order.of", number=made["number"]), exact=True)
+    expect(shopper.button("order.cancel.do")).to_have_count(0)
+    market.let_time_pass(made["id"])
+    expect(mine).to_contain_text(shopper.look.pattern("order.overdue"))
+    require_accessible(shopper.page)
+    visitor.picture(shopper.page, "shop-order-late")
+    shopper.button("order.cancel.do").click()
+    shopper.dialog.get_by_role("button", name=shopper.t("order.cancel.do"), exact=True).click()
+    expect(mine).to_contain_text(shopper.t("order.state.cancelled"))
     for page in (desk.page, shopper.page):
         page.close()

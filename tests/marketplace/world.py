@@ -270,6 +270,7 @@ def _paid_order(order_id: str, supplier_id: int, user_id: int) -> Order:
         payment_method="transfer",
         items_total=5000,
         total=5000,
+        paid_by_hand=1000,
         refund_due=1000,
         placed_at=now(),
         accepted_at=now(),

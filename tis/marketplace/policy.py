@@ -155,15 +155,18 @@ def sees_buyer(principal: Principal, accepted_at: datetime | None, status: str) 
 def order_roles(principal: Principal, buyer: str | None, supplier_id: int, *, is_placed: bool) -> set[OrderRole]:
     """As whom the caller may move an order. In open mode, who has no token may be both. For others there is none.
 
-    A draft is the buyer's alone.
+    A draft is the buyer's alone. Who works for the shop moves an own order as its buyer only, as do the programs with
+    a token that the buyer made: another member answers it.
     """
     is_anybody = principal.is_open and principal.account is None
+    is_bought = buyer is not None and buyer == principal.account
+    is_of_shop = is_placed and (principal.is_admin or supplier_id in principal.supplier_ids)
     roles: set[OrderRole] = set()
-    if is_anybody or (buyer is not None and buyer == principal.account):
+    if is_anybody or is_bought:
         roles.add("buyer")
-    if is_anybody or (is_placed and (principal.is_admin or supplier_id in principal.supplier_ids)):
+    if is_anybody or (is_of_shop and (buyer is None or buyer not in (principal.account, principal.token_of))):
         roles.add("shop")
-    if not (roles or principal.is_open or principal.is_admin):
+    if not (roles or is_of_shop or principal.is_open or principal.is_admin):
         require_somebody(principal)
         raise NotFound("Order not found")
     return roles

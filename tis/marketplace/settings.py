@@ -100,10 +100,16 @@ class MarketplaceSettings(BaseModel):
         "0 = no limit",
     )
     max_reservations_per_account: int = Field(
-        20, ge=1, le=100_000, description="reservations that one account holds at a time"
+        20,
+        ge=1,
+        le=100_000,
+        description="reservations, and lines of orders that are not paid, of one account at a time",
     )
     max_reserved_units_per_product: int = Field(
-        100, ge=1, le=1_000_000, description="units of one product that one account holds at a time"
+        100,
+        ge=1,
+        le=1_000_000,
+        description="units of one product that one account holds, or has not paid in orders, at a time",
     )
     max_open_orders_per_account: int = Field(
         20, ge=1, le=100_000, description="orders of one account that wait for the shop or for its money at a time"

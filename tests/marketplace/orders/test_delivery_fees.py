@@ -93,6 +93,34 @@ def test_only_owners_set_the_rules_and_see_what_changed_meanwhile(ordering: Orde
     assert internet.put(path, json=twice, headers=ordering.seller).status_code == 422
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pay_days": 3},
+        {"takes_orders": "yes"},
+        {"takes_orders": 1},
+        {"accept_hours": "24"},
+        {"pay_hours": 24.0},
+        {"handover_hours": True},
+        {"return_days": "7"},
+        {"tax_rate": "11"},
+        {"expedition_fee": "20000"},
+        {"courier_bands": [{"up_to_km": 4, "fee": "10000"}]},
+        {"courier_bands": [{"up_to_km": 4, "fee": 1, "name": "x"}]},
+        {"version": "1"},
+        {"handover_hours": 0},
+        {"handover_hours": 721},
+    ],
+    ids=str,
+)
+def test_rules_that_are_not_as_the_form_says_are_refused(ordering: Ordering, wrong: dict[str, object]) -> None:
+    path = f"/api/suppliers/{ordering.shop.id}/order-rules"
+    before = ordering.client.get(path, headers=ordering.seller).json()
+    answer = ordering.client.put(path, json={**RULES, **wrong}, headers=ordering.seller)
+    assert answer.status_code == 422 and next(iter(wrong)) in answer.text
+    assert ordering.client.get(path, headers=ordering.seller).json() == before
+
+
 def test_a_shop_that_said_nothing_takes_no_orders(ordering: Ordering, internet: httpx2.Client) -> None:
     other = ordering.shop.supplier()
     said = made(internet.get(f"/api/suppliers/{other}/order-quote"))

@@ -8,17 +8,18 @@ import pytest
 from sqlalchemy import update
 
 from tests.marketplace.orders.ordering import Ordering, made, refusal, too_late
+from tests.marketplace.orders.test_order_news import heard
 from tests.marketplace.shop import Shop
 from tests.marketplace.stock.test_reservations import reserve
 from tis.marketplace.columns import now
 from tis.marketplace.market import Market
 from tis.marketplace.orders.clock import OrderClock
-from tis.marketplace.tables import Order, Reservation
+from tis.marketplace.tables import Order, Reservation, ShopPaymentMethods
 
 
 @pytest.fixture
 def ordering(internet: httpx2.Client, strict_shop: Shop) -> Ordering:
-    return Ordering(internet, strict_shop, accept_hours=2, pay_hours=3)
+    return Ordering(internet, strict_shop, accept_hours=2, pay_hours=3, handover_hours=48)
 
 
 def let_time_pass(ordering: Ordering, order: dict[str, Any], **by: float) -> None:
@@ -94,18 +95,81 @@ def test_who_comes_too_late_learns_so_before_the_sweeper_came(ordering: Ordering
     assert refusal(ordering.by_shop("accept", order)) == too_late("expired")
 
 
-def test_drafts_count_in_what_an_account_may_hold(ordering: Ordering) -> None:
+def paid_before(ordering: Ordering, product: int) -> dict[str, Any]:
+    """An order by transfer, whose money came."""
+    with ordering.shop.market.writing() as session:
+        session.add(ShopPaymentMethods(supplier_id=ordering.shop.id, bank_name="B", account_number="1234567890"))
+    order = ordering.order({product: 1}, payment_method="transfer")
+    made(ordering.by_shop("accept", order))
+    return made(ordering.by_shop("paid", order))
+
+
+def test_a_paid_order_has_its_time_and_then_its_buyer_may_cancel_it(
+    ordering: Ordering, required_market: Market
+) -> None:
+    product = ordering.shop.product(on_hand=4, price=1000)
+    order = paid_before(ordering, product)
+    assert (hours_left(order), order["overdue_at"]) == (48, None)
+    assert refusal(ordering.by_buyer("cancel", order)) == too_late("paid")
+    assert ordering.read(order).json()["may_become"] == []
+    let_time_pass(ordering, order)
+    late = ordering.read(order).json()
+    assert (late["state"], late["may_become"], late["due_at"]) == ("paid", ["cancelled"], None)
+    while swept(required_market):
+        pass
+    assert swept(required_market) == 0, "it is told once"
+    assert ordering.read(order).json() == late
+    assert heard(ordering, ordering.buyer)[-1] == heard(ordering, ordering.seller)[-1] == "order.overdue"
+    cancelled = made(ordering.by_buyer("cancel", order, reason="Terlalu lama"))
+    assert (cancelled["state"], cancelled["refund_due"], cancelled["may_become"]) == ("cancelled", 1000, [])
+    assert ordering.shop.stock_columns(product) == ordering.shop.stock_ledger(product) == (4, 0)
+
+
+def test_a_shop_that_is_late_may_still_hand_over(ordering: Ordering) -> None:
+    order = paid_before(ordering, ordering.shop.product())
+    let_time_pass(ordering, order)
+    assert made(ordering.by_shop("hand-over", order))["state"] == "handed_over"
+    assert refusal(ordering.by_buyer("cancel", order)) == (409, "This order is handed over: that move is not open.")
+
+
+def test_who_cancels_a_late_order_needs_no_sweep(ordering: Ordering) -> None:
+    order = paid_before(ordering, ordering.shop.product())
+    let_time_pass(ordering, order)
+    assert made(ordering.by_buyer("cancel", order, version=order["version"]))["refund_due"] == order["total"]
+
+
+def test_orders_that_are_not_paid_count_in_what_an_account_may_hold(ordering: Ordering) -> None:
     product = ordering.shop.product(on_hand=1000)
     too_many = ordering.send(items=[{"product_id": product, "quantity": 101}])
     assert "at most 100 units" in refusal(too_many)[1]
     order = ordering.order({product: 60})
-    assert "you hold 60" in refusal(ordering.send(items=[{"product_id": product, "quantity": 60}]))[1]
-    assert "you hold 60" in refusal(reserve(ordering.client, product, 60, headers=ordering.buyer))[1]
-    made(ordering.by_shop("accept", order))
+    for deed in ("accept", "hand-over"):
+        assert "you hold 60" in refusal(ordering.send(items=[{"product_id": product, "quantity": 60}]))[1]
+        assert "you hold 60" in refusal(reserve(ordering.client, product, 60, headers=ordering.buyer))[1]
+        made(ordering.by_shop(deed, order))
     made(ordering.send(items=[{"product_id": product, "quantity": 60}]))
-    goods = [ordering.shop.product() for _ in range(20)]
-    many = ordering.send(items=[{"product_id": one, "quantity": 1} for one in goods])
-    assert "at most 20 reservations" in refusal(many)[1]
+
+
+def test_units_that_the_shop_leaves_out_count_no_more(ordering: Ordering) -> None:
+    first, second = ordering.shop.product(on_hand=1000), ordering.shop.product()
+    order = ordering.order({first: 60, second: 1})
+    made(ordering.by_shop("accept", order, lines=[{"position": 1, "quantity": 10}]))
+    assert "you hold 10" in refusal(ordering.send(items=[{"product_id": first, "quantity": 91}]))[1]
+    made(ordering.send(items=[{"product_id": first, "quantity": 90}]))
+
+
+def test_nobody_empties_a_shop_by_orders_that_it_accepts(ordering: Ordering) -> None:
+    goods = [ordering.shop.product() for _ in range(21)]
+    for some in (goods[:10], goods[10:20]):
+        made(ordering.by_shop("accept", ordering.order(dict.fromkeys(some, 1))))
+    one_more = refusal(ordering.send(items=[{"product_id": goods[20], "quantity": 1}]))
+    assert one_more[0] == 409 and "at most 20 reservations at a time, and you hold 20" in one_more[1]
+    held = reserve(ordering.client, goods[20], 1, headers=ordering.buyer)
+    assert refusal(held) == one_more
+    made(
+        ordering.by_buyer("cancel", {"id": ordering.client.get("/api/orders", headers=ordering.buyer).json()[0]["id"]})
+    )
+    made(ordering.send(items=[{"product_id": goods[20], "quantity": 1}]))
 
 
 def test_who_drops_drafts_again_and_again_waits(ordering: Ordering) -> None:

@@ -50,6 +50,28 @@ def test_the_shop_sees_the_address_from_acceptance_on(ordering: Ordering) -> Non
     assert (gone["address"], gone["buyer"]) == (None, HIDDEN)
 
 
+def test_a_note_is_seen_as_an_address_is(ordering: Ordering) -> None:
+    """Buyers write there where the gate is, and whom to call."""
+    path = f"/api/suppliers/{ordering.shop.id}/orders"
+    owner = Principal(f"supplier:{ordering.shop.id}", owned_ids=frozenset([ordering.shop.id]))
+    with ordering.shop.market.writing() as session:
+        _, secret = new_shop_token(session, owner, ordering.shop.id, "Kasir", ["read"], 1)
+    program = {"Authorization": f"Bearer {secret}"}
+    order = brought(ordering)
+
+    def notes(headers: dict[str, str]) -> set[str | None]:
+        [listed] = ordering.client.get(path, headers=headers).json()
+        return {listed["note"], ordering.read(order, headers).json()["note"]}
+
+    assert notes(ordering.seller) == notes(program) == {None}
+    made(ordering.by_shop("accept", order))
+    assert notes(ordering.seller) == {"Pagar hijau"} and notes(program) == {None}
+    made(ordering.by_buyer("cancel", order))
+    assert notes(ordering.seller) == notes(program) == {None}
+    [own] = ordering.client.get("/api/orders", headers=ordering.buyer).json()
+    assert own["note"] == ordering.read(order).json()["note"] == "Pagar hijau"
+
+
 def test_the_shop_sees_it_no_longer_than_it_needs_it(ordering: Ordering) -> None:
     order = brought(ordering)
     for deed in ("accept", "hand-over"):
@@ -114,6 +136,19 @@ def test_addresses_and_notes_go_before_orders_do(ordering: Ordering, required_ma
         assert not session.scalar(select(func.count()).where(OrderMove.order_id == orders[0]["id"]))
 
 
+@pytest.mark.parametrize(("owed", "days", "is_kept"), [(1, 400, True), (0, 400, False), (1, 3651, False)])
+def test_an_order_of_which_the_shop_owes_money_is_kept(
+    ordering: Ordering, required_market: Market, owed: int, days: int, *, is_kept: bool
+) -> None:
+    order = brought(ordering)
+    made(ordering.by_buyer("cancel", order))
+    with required_market.writing() as session:
+        past = now() - timedelta(days=days)
+        session.execute(update(Order).where(Order.id == order["id"]).values(ended_at=past, refund_due=owed))
+    delete_old_rows(required_market.writing, RetentionRules(order_days=365))
+    assert ordering.read(order).status_code == (200 if is_kept else 404)
+
+
 def test_the_buyer_gets_a_copy_and_is_forgotten(ordering: Ordering, required_market: Market) -> None:
     placed, accepted, sold = (brought(ordering) for _ in range(3))
     for order in (accepted, sold):
@@ -159,7 +194,7 @@ def test_a_shop_that_is_deleted_owes_what_was_paid(ordering: Ordering, required_
     with required_market.writing() as session:
         moment = now()
         is_paid = update(Order).where(Order.id == paid["id"])
-        session.execute(is_paid.values(state="paid", accepted_at=moment, paid_at=moment, due_at=None))
+        session.execute(is_paid.values(state="paid", paid_by_hand=Order.total, accepted_at=moment, paid_at=moment))
     gone = ordering.client.delete(f"/api/suppliers/{ordering.shop.id}?confirm=1", headers=ordering.seller)
     assert gone.status_code == 200, gone.text
     found = [ordering.read(order).json() for order in (placed, paid, draft)]

@@ -32,10 +32,11 @@ from tis.marketplace.orders.states import HOLDS_UNITS, MOVES, OrderState
 from tis.marketplace.stock.holding import hold_units
 from tis.marketplace.tables import Order, OrderLine, OrderMove, StockMovement
 
+MAX_UNPAID = 12
 RULES = ServiceRules(
     max_open_orders_per_account=10_000,
     max_reservations_per_account=10_000,
-    max_reserved_units_per_product=10_000,
+    max_reserved_units_per_product=MAX_UNPAID,
     max_unsold_hold_minutes=0,
 )
 BOUGHT_IN = 40
@@ -60,6 +61,7 @@ class ModelOrder:
     was_placed: bool = False
     is_paid: bool = False
     is_due: bool = False
+    is_late: bool = False
     refund: int = 0
     history: list[str] = field(default_factory=lambda: ["draft"])
 
@@ -74,6 +76,7 @@ class ModelOrder:
     def become(self, state: str) -> None:
         self.state = state
         self.is_due = False
+        self.is_late = False
         self.history.append(state)
 
 
@@ -122,6 +125,10 @@ class OrderWalk(RuleBasedStateMachine):
         if not wanted:
             return multiple()
         fits = all(number <= self.left(product) for product, number in wanted.items())
+        # Of goods that are not held yet; holds are counted when they are made.
+        fits = fits and (
+            held or all(number + self.unpaid(buyer, product) <= MAX_UNPAID for product, number in wanted.items())
+        )
         cut = cut and first == 1
         try:
             with self.transaction(cut=cut) as session:
@@ -229,6 +236,7 @@ class OrderWalk(RuleBasedStateMachine):
             past = now() - timedelta(seconds=1)
             session.execute(update(Order).where(*is_timed).values(due_at=past))
         one.is_due = one.state in ("draft", "placed", "accepted", "handed_over", "shipped")
+        one.is_late = one.state == "paid"
 
     @rule()
     def sweep(self) -> None:
@@ -267,7 +275,9 @@ class OrderWalk(RuleBasedStateMachine):
         state = self.state_now(one)
         paid = "prepaid" if one.prepaid else "cash"
         fits = any(
-            (move.source, move.target) == (state, target) and movers & move.movers and move.only in (None, paid)
+            (move.source, move.target) == (state, target)
+            and movers & move.movers
+            and move.only in (None, paid, "late" if one.is_late else None)
             for move in MOVES
         )
         try:
@@ -315,6 +325,12 @@ class OrderWalk(RuleBasedStateMachine):
 
     def held_of(self, product: int) -> int:
         return sum(one.units[product] for one in self.known.values() if one.holds)
+
+    def unpaid(self, buyer: str, product: int) -> int:
+        """What counts in the caps of the buyer."""
+        states = ("draft", "placed", "accepted")
+        own = (one for one in self.known.values() if one.buyer == buyer and one.state in states and not one.is_due)
+        return sum(one.units[product] for one in own)
 
     @invariant()
     def stock_adds_up(self) -> None:

@@ -8,6 +8,8 @@ import pytest
 from tests.marketplace.orders.ordering import ADDRESS, Ordering, made, refusal, too_late
 from tests.marketplace.shop import Shop
 from tests.marketplace.stock.test_reservations import reserve
+from tis.marketplace.auth.shop_tokens import new_shop_token
+from tis.marketplace.kit.principal import Principal
 from tis.marketplace.tables import Order, SupplierMember
 
 
@@ -208,3 +210,30 @@ def test_who_works_for_the_shop_by_now_places_no_draft_there(ordering: Ordering)
     assert refusal(ordering.by_buyer("place", draft, delivery="pickup")) == (403, why)
     made(ordering.by_buyer("cancel", draft))
     assert balanced(ordering.shop, product) == (1, 0)
+
+
+@pytest.mark.parametrize("role", ["owner", "editor"])
+def test_who_works_for_the_shop_by_now_answers_no_own_order(ordering: Ordering, role: str) -> None:
+    order = ordering.order({ordering.shop.product(): 1})
+    with ordering.shop.market.writing() as session:
+        buyer = session.get_one(Order, order["id"]).buyer
+        assert buyer is not None
+        user_id = int(buyer.removeprefix("user:"))
+        session.add(SupplierMember(supplier_id=ordering.shop.id, user_id=user_id, role=role))
+        maker = Principal(buyer, owned_ids=frozenset([ordering.shop.id]))
+        _, secret = new_shop_token(session, maker, ordering.shop.id, "Kasir", ["read", "stock"], 1)
+    program = {"Authorization": f"Bearer {secret}"}
+    assert ordering.read(order).json()["may_become"] == ["cancelled"]
+    for headers in (ordering.buyer, program):
+        assert refusal(ordering.move("accept", order, headers)) == (403, "Only the shop may do that.")
+        listed = ordering.client.get(f"/api/suppliers/{ordering.shop.id}/orders", headers=headers).json()
+        assert [one["id"] for one in listed] == [order["id"]]
+    assert ordering.move("refuse", order, ordering.buyer, reason="x").status_code == 403
+    other = ordering.shop.auth_headers(f"user:{ordering.shop.editor()}")
+    made(ordering.move("accept", order, other))
+    assert ordering.move("hand-over", order, ordering.buyer).status_code == 403
+    made(ordering.move("hand-over", order, other))
+    lines = [{"position": 1, "quantity": 1}]
+    assert ordering.move("return", order, ordering.buyer, reason="x", lines=lines).status_code == 403
+    assert ordering.move("refunds", order, ordering.buyer, amount=1, reason="x").status_code == 403
+    made(ordering.move("receive", order, ordering.buyer))

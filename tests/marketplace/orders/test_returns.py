@@ -10,6 +10,7 @@ from sqlalchemy import update
 from tests.marketplace.orders.ordering import Ordering, made, refusal
 from tests.marketplace.shop import Shop
 from tis.marketplace.columns import now
+from tis.marketplace.kit.fields import MAX_STOCK
 from tis.marketplace.tables import Order, OrderMove
 
 
@@ -28,6 +29,26 @@ def days_pass(ordering: Ordering, order: dict[str, Any], days: float) -> None:
     with ordering.shop.market.writing() as session:
         moves = update(OrderMove).where(OrderMove.order_id == order["id"])
         session.execute(moves.values(at=now() - timedelta(days=days)))
+
+
+@pytest.mark.parametrize("restock", [False, True])
+def test_what_comes_back_never_passes_the_limit_of_stock(ordering: Ordering, *, restock: bool) -> None:
+    order = sold(ordering, 3)
+    [product] = (line["product_id"] for line in order["lines"])
+    correction = {"delta": MAX_STOCK - 1, "reason": "Gudang"}
+    path = f"/api/products/{product}/stock-corrections"
+    assert ordering.client.post(path, json=correction, headers=ordering.seller).status_code == 200
+    lines = [{"position": 1, "quantity": 2, "restock": restock}]
+    answer = ordering.by_shop("return", order, reason="Kekecilan", lines=lines)
+    if restock:
+        assert refusal(answer)[0] == 409 and "without `restock`" in refusal(answer)[1]
+        assert ordering.read(order).json()["state"] == "handed_over"
+        one = [{"position": 1, "quantity": 1, "restock": True}]
+        assert made(ordering.by_shop("return", order, reason="Kekecilan", lines=one))["refund_due"] == 1000
+    else:
+        assert made(answer)["refund_due"] == 2000
+    on_hand = MAX_STOCK if restock else MAX_STOCK - 1
+    assert ordering.shop.stock_columns(product) == ordering.shop.stock_ledger(product) == (on_hand, 0)
 
 
 def test_lines_come_back_for_sale_or_not_and_the_shop_owes_their_price(ordering: Ordering) -> None:
@@ -69,7 +90,8 @@ def test_what_the_shop_owes_already_stays_owed_when_goods_come_back(ordering: Or
     order = sold(ordering, 3)
     price = order["lines"][0]["unit_price"]
     with ordering.shop.market.writing() as session:
-        session.execute(update(Order).where(Order.id == order["id"]).values(refund_due=price))
+        twice = {Order.refund_due: price, Order.paid_by_hand: Order.paid_by_hand + price}
+        session.execute(update(Order).where(Order.id == order["id"]).values(twice))
     back = made(ordering.by_shop("return", order, reason="x", lines=[{"position": 1, "quantity": 1}]))
     assert back["refund_due"] == 2 * price
 

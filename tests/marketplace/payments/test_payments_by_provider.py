@@ -1,14 +1,17 @@
 """Payments on the page of a provider: each is made once, and what the provider says counts once."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import httpx2
 import pytest
+from sqlalchemy import select, update
 
 from tests.marketplace.payments.fake_provider import CALLBACK_TOKEN
 from tests.marketplace.payments.provider_process import FakeProvider
 from tests.marketplace.payments.till import Till, until
-from tis.marketplace.tables import PaymentCallback
+from tis.marketplace.columns import now
+from tis.marketplace.tables import Payment, PaymentCallback
 
 pytestmark = pytest.mark.parametrize("name", ["midtrans", "xendit"])
 
@@ -83,6 +86,30 @@ def test_a_callback_that_no_provider_sends_is_none_of_ours(name: str, body: byte
     assert answer.status_code in (200, 403) and "Heard" not in answer.text, answer.text
 
 
+def test_a_true_callback_gets_in_after_many_of_a_thief_who_can_sign(
+    name: str, till: Till, provider: FakeProvider
+) -> None:
+    order, payment = till.begun(name)
+    with till.server.market.writing() as session:
+        long_ago = now() - timedelta(minutes=5)
+        session.add_all(
+            PaymentCallback(payment_id=payment, digest=f"{number:064d}", seen_at=long_ago + timedelta(seconds=number))
+            for number in range(50)
+        )
+        # What so many questions lead to: the next one comes late.
+        later = now() + timedelta(minutes=30)
+        session.execute(update(Payment).where(Payment.id == payment).values(check_at=later))
+    provider.pay(payment, 150_000)
+    assert provider.send(name, till.callback_url(name), payment, "settlement", "settlement") == [200, 200]
+    with till.server.market.reading() as session:
+        kept = sorted(session.scalars(select(PaymentCallback.digest).where(PaymentCallback.payment_id == payment)))
+        assert len(kept) == 50 and kept[:49] == [f"{number:064d}" for number in range(1, 50)]
+    asked_at = till.payments(order)[0].check_at
+    assert asked_at is not None and now() < asked_at < now() + timedelta(seconds=31)
+    till.check_now(order)
+    until(lambda: till.row(order).state == "paid")
+
+
 def test_a_callback_that_is_too_large_is_refused(name: str, till: Till, provider: FakeProvider) -> None:
     assert till.nobody.post(till.callback_url(name), content=b" " * 70_000).status_code == 413
 
@@ -108,7 +135,7 @@ def test_money_for_an_order_that_ended_is_owed_back_and_both_are_told(
     name: str, state: str, till: Till, provider: FakeProvider
 ) -> None:
     order, payment = till.begun(name)
-    till.set_order(order, state=state)
+    till.set_order(order, state=state, paid_by_hand=150_000 if state == "paid" else 0)
     provider.pay(payment, 150_000)
     provider.send(name, till.callback_url(name), payment, "settlement", "settlement")
     until(lambda: till.row(order).refund_due == 150_000)

@@ -11,13 +11,14 @@ from tis.marketplace.tables import Payment, PaymentRefund
 BOTH = pytest.mark.parametrize("name", ["midtrans", "xendit"])
 
 
-def paid_and_owed(name: str, till: Till, provider: FakeProvider, owed: int = 150_000) -> str:
-    """An order that was paid, and of which the shop owes something back."""
+def paid_and_owed(name: str, till: Till, provider: FakeProvider) -> str:
+    """An order that was paid, and that the shop cancelled."""
     order, payment = till.begun(name)
     provider.pay(payment, 150_000)
     provider.send(name, till.callback_url(name), payment, "settlement")
     until(lambda: till.row(order).state == "paid")
-    till.set_order(order, refund_due=owed)
+    assert till.shop.post(f"/api/orders/{order}/cancel", json={"reason": "Sold out"}).status_code == 200
+    assert till.row(order).refund_due == 150_000
     return order
 
 
@@ -103,13 +104,14 @@ def test_another_amount_than_asked_can_be_given_back(name: str, till: Till, prov
     provider.pay(payment, 99_000)
     provider.send(name, till.callback_url(name), payment, "settlement")
     until(lambda: till.payments(order)[0].status == "differs")
+    assert till.row(order).refund_due == 99_000
     assert ask(till, order, 99_001)[0] == 409
     assert ask(till, order, 99_000)[1]["status"] == "done"
     assert till.payments(order)[0].refunded == 99_000 and till.row(order).refund_due == 0
 
 
 def test_what_came_by_hand_goes_back_by_hand_and_is_noted(till: Till) -> None:
-    order = till.order("transfer", state="cancelled", refund_due=150_000)
+    order = till.order("transfer", state="cancelled", paid_by_hand=150_000, refund_due=150_000)
     status, said = ask(till, order, 150_000)
     assert (status, said["status"], said["by_hand"]) == (200, "done", True)
     assert till.row(order).refund_due == 0
@@ -136,12 +138,59 @@ def test_money_that_came_twice_for_a_cancelled_order_goes_back_twice(till: Till,
         provider.send("xendit", till.callback_url("xendit"), payment, "settlement")
     until(lambda: till.row(order).refund_due == 150_000)
     assert till.shop.post(f"/api/orders/{order}/cancel", json={"reason": "Sold out"}).status_code == 200
+    assert till.view(order)["refund_due"] == 300_000
     assert [ask(till, order, 150_000)[0] for _ in range(3)] == [200, 200, 409]
     assert [one.refunded for one in till.payments(order)] == [150_000, 150_000] and till.row(order).refund_due == 0
 
 
+def test_money_by_hand_and_by_a_provider_for_one_cancelled_order_goes_back_both(
+    till: Till, provider: FakeProvider
+) -> None:
+    order, payment = till.begun("xendit")
+    assert till.shop.post(f"/api/orders/{order}/paid", json={}).status_code == 200
+    provider.pay(payment, 150_000)
+    provider.send("xendit", till.callback_url("xendit"), payment, "settlement")
+    until(lambda: till.row(order).refund_due == 150_000)
+    assert till.shop.post(f"/api/orders/{order}/cancel", json={"reason": "Sold out"}).status_code == 200
+    owed = [till.view(order)["refund_due"]]
+    assert ask(till, order, 200_000) == (
+        409,
+        {"detail": "No payment of this order has so much left: give it back in parts."},
+    )
+    by_hand = []
+    for amount in (150_000, 100_000, 50_000):
+        status, said = ask(till, order, amount)
+        assert (status, said["status"]) == (200, "done")
+        by_hand.append(said["by_hand"])
+        owed.append(till.view(order)["refund_due"])
+    assert owed == [300_000, 150_000, 50_000, 0] and by_hand == [False, True, True]
+    assert ask(till, order, 1)[0] == 409
+
+
+def test_what_a_provider_took_of_another_amount_counts_where_the_shop_got_the_rest(
+    till: Till, provider: FakeProvider
+) -> None:
+    order, payment = till.begun("xendit")
+    provider.pay(payment, 99_000)
+    provider.send("xendit", till.callback_url("xendit"), payment, "settlement")
+    until(lambda: till.payments(order)[0].status == "differs")
+    assert till.shop.post(f"/api/orders/{order}/paid", json={}).status_code == 200
+    assert (till.row(order).paid_by_hand, till.row(order).refund_due) == (51_000, 0)
+    assert till.shop.post(f"/api/orders/{order}/cancel", json={"reason": "Sold out"}).status_code == 200
+    parts = [(ask(till, order, amount), till.row(order).refund_due) for amount in (99_000, 51_000)]
+    assert [(said["by_hand"], left) for (_, said), left in parts] == [(False, 51_000), (True, 0)]
+
+
+def test_a_copy_of_the_own_data_has_what_came_back(till: Till) -> None:
+    order = till.order("transfer", state="cancelled", paid_by_hand=150_000, refund_due=150_000)
+    assert ask(till, order, 50_000)[0] == 200
+    [copied] = till.buyer.get("/api/users/me/export").json()["order_refunds"]
+    assert (copied["order_id"], copied["amount"], copied["reason"]) == (order, 50_000, "One fan was broken")
+    assert "created_by" not in copied
+
+
 def test_only_the_shop_gives_back(till: Till) -> None:
-    order = till.order("transfer", state="cancelled", refund_due=150_000)
+    order = till.order("transfer", state="cancelled", paid_by_hand=150_000, refund_due=150_000)
     body = {"amount": 150_000, "reason": "mine"}
     assert till.buyer.post(f"/api/orders/{order}/refunds", json=body).status_code == 403
     assert till.stranger.post(f"/api/orders/{order}/refunds", json=body).status_code == 404

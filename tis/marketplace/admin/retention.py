@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, not_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, and_, delete, not_, or_, select, text, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from tis.marketplace.columns import now
@@ -35,6 +35,7 @@ from tis.marketplace.tables import (
 _MAX_AT_ONCE = 500
 _MAX_CONVERSATIONS_AT_ONCE = 50  # each with up to 500 messages
 _USAGE_DAYS, _NOTICE_DAYS, _CALLBACK_DAYS = 30, 7, 30
+_DEBT_DAYS = 3650  # an order of which the shop owes money is kept so long, at most
 _MAX_BATCHES = 100  # of each table in an hour
 _CARRIED = "carried"
 NOT_CARRIED = text("kind <> 'carried'")  # as text: the index on `at` is of these rows only
@@ -86,7 +87,8 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
         _delete(writing, (OrderAddress.order_id,), OrderAddress.order_id.in_(old))
         _in_batches(writing, partial(_forget_notes, before=ended), _MAX_AT_ONCE)
     if ended := before.get("order_days"):  # with their lines and moves
-        _delete(writing, (Order.id,), Order.ended_at < ended)
+        is_settled = or_(Order.refund_due == 0, Order.ended_at < moment - timedelta(days=_DEBT_DAYS))
+        _delete(writing, (Order.id,), and_(Order.ended_at < ended, is_settled))
 
 
 def _delete(

@@ -116,6 +116,9 @@ def account_export(session: Session, account: str, incomplete: Sequence[str] = (
         "price_changes": rows_of(session, select(PriceChange).where(PriceChange.actor == account)),
         "payments": rows_of(session, select(Payment).where(Payment.order_id.in_(bought))),
         "refunds": rows_of(session, select(PaymentRefund).where(PaymentRefund.created_by == account)),
+        "order_refunds": _without(
+            "created_by", rows_of(session, select(PaymentRefund).where(PaymentRefund.order_id.in_(bought)))
+        ),  # who of the shop gave it back is the shop's affair
         "sessions": rows_of(session, select(RefreshToken).where(RefreshToken.account == account)),
         "one_time_links": rows_of(session, select(OneTimeLink).where(OneTimeLink.account == account)),
         "consents": rows_of(session, select(Consent).where(Consent.account == account)),
@@ -134,6 +137,10 @@ def rows_of(session: Session, statement: Select[Any]) -> list[dict[str, Any]]:
     """Oldest first, at most 50,000."""
     found: Sequence[Table] = session.scalars(statement.limit(MAX_EXPORTED_ROWS)).all()
     return sorted((columns_of(row) for row in found), key=_time_of)
+
+
+def _without(column: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != column} for row in rows]
 
 
 def columns_of(row: Table) -> dict[str, Any]:

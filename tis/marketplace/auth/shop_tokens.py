@@ -122,7 +122,11 @@ def _valid() -> Select[ShopToken]:
 
 def _principal_of(row: ShopToken, request_id: str) -> Principal:
     return Principal(
-        f"token:{row.id}", supplier_ids=frozenset({row.supplier_id}), request_id=request_id, is_program=True
+        f"token:{row.id}",
+        supplier_ids=frozenset({row.supplier_id}),
+        request_id=request_id,
+        is_program=True,
+        token_of=row.created_by,
     )
 
 

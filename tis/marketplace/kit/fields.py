@@ -136,7 +136,7 @@ Reason = text_up_to(200)  # why a shop corrects its stock, or refuses a reservat
 AnswerText = text_up_to(2000)  # of a shop, to a review
 Email = Annotated[str, Field(max_length=_MAX_EMAIL_CHARS), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MAX_RUPIAH)]
-Fee = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_RUPIAH)]
+Fee = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_RUPIAH, strict=True)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_STOCK)]
 # No farther: in UTC, the first and the last hours of the calendar are no dates.
 Moment = Annotated[AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(3000, 1, 1, tzinfo=UTC))]

@@ -36,6 +36,7 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "order.cancelled": NewsKind("orders"),
     "order.expired": NewsKind("orders"),
     "order.returned": NewsKind("orders"),
+    "order.overdue": NewsKind("orders"),  # a paid order waits for the shop too long
     "order.return_asked": NewsKind("orders", told=("shop",)),
     "order.return_refused": NewsKind("orders", told=("buyer",)),
     "payment.late": NewsKind("orders"),  # money came for an order that is not to be paid any more

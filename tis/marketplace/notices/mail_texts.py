@@ -42,6 +42,14 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "order.refused shop": ("Toko Anda menolak pesanan", "Your shop refused an order"),
     "order.cancelled": ("Pesanan dibatalkan", "An order was cancelled"),
     "order.expired": ("Pesanan berakhir karena waktunya habis", "An order expired"),
+    "order.overdue buyer": (
+        "Toko terlambat menyerahkan pesanan Anda: Anda boleh membatalkannya",
+        "The shop is late with your order: you may cancel it",
+    ),
+    "order.overdue shop": (
+        "Pesanan yang sudah dibayar terlambat diserahkan: pembeli boleh membatalkannya",
+        "A paid order is late: its buyer may cancel it",
+    ),
     "order.returned": ("Pesanan dikembalikan", "An order was returned"),
     "review.written": ("Ada ulasan baru untuk barang Anda", "A new review of your goods"),
     "stock.low": ("Stok hampir habis", "Stock is low"),

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import split_account
 from tis.marketplace.columns import now
+from tis.marketplace.orders.money import settle
 from tis.marketplace.orders.moving import note_move
 from tis.marketplace.orders.reading import lines_of
 from tis.marketplace.orders.states import HOLDS_UNITS, Mover, OrderState, find_move
@@ -55,11 +56,12 @@ def _end(session: Session, order: Order, *, is_by_shop: bool) -> None:
             order.state, ("cancelled", "shop")
         )
         reason = _SHOP_GONE
-        order.refund_due = order.total if order.paid_at else 0
     assert find_move(order.state, cast(OrderState, target), cast(Mover, mover), order.payment_method)
     order.state, order.due_at, order.ended_at = target, None, now()
     order.version += 1
     note_move(session, order, cast(Mover, mover), None, reason, order.ended_at)
+    if order.paid_at:
+        settle(session, order)
 
 
 def _forget(session: Session, accounts: Collection[str], supplier_ids: Collection[int]) -> None:

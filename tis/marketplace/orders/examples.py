@@ -42,6 +42,7 @@ _ORDER = {
     "tracking": None,
     "version": 2,
     "due_at": "2026-11-22T10:00:00Z",
+    "overdue_at": None,
     "created_at": "2026-11-21T10:00:00Z",
     "placed_at": "2026-11-21T10:00:00Z",
     "accepted_at": None,
@@ -76,6 +77,7 @@ _RULES = {
     "takes_orders": True,
     "accept_hours": 24,
     "pay_hours": 24,
+    "handover_hours": 72,
     "return_days": 7,
     "courier_bands": [{"up_to_km": 5, "fee": 10000}, {"up_to_km": 15, "fee": 15000}],
     "expedition_fee": 20000,
@@ -99,6 +101,7 @@ _QUOTE = {
     "payment_methods": ["cash"],
     "accept_hours": 24,
     "pay_hours": 24,
+    "handover_hours": 72,
     "return_days": 7,
     "tax_rate": 1100,
 }

@@ -87,7 +87,7 @@ def cancel(
     response: Response,
     body: ReasonedMoveForm | None = None,
 ) -> OrderDetail:
-    """Cancel an order: its buyer until it is paid, the shop until it is sent, with a reason.
+    """Cancel an order: its buyer until it is paid or the shop is late, the shop until it is sent, with a reason.
 
     Of an order that was paid, `refund_due` says what the shop owes.
     """

@@ -19,6 +19,7 @@ from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
+from tis.marketplace.orders.money import settle, still_to_pay
 from tis.marketplace.orders.order_stock import (
     count_purchases,
     mark_purchases,
@@ -81,7 +82,8 @@ def move_order(
         return order
     if_match.check(order.version)
     for mover in cast(list[Mover], may_ever):
-        if move := find_move(order.state, target, mover, order.payment_method):
+        is_late = order.overdue_at is not None
+        if move := find_move(order.state, target, mover, order.payment_method, is_late=is_late):
             if mover == "shop" and move.needs_reason and reason is None:
                 raise Unprocessable("Say why: `reason`.")
             lines = lines_of(session, [order.id])
@@ -123,8 +125,15 @@ def lock_order(
 
 
 def move_if_due(session: Session, search: ProductSearch, order: Order, rules: ServiceRules) -> bool:
-    """The clock's move of a locked order."""
-    if order.due_at is None or order.due_at > now() or order.state not in CLOCK_TARGET:
+    """The clock's move of a locked order; or it says that the shop is late."""
+    if order.due_at is None or order.due_at > now():
+        return False
+    if order.state == "paid":
+        order.overdue_at, order.due_at = order.due_at, None  # as reads say already: the version stays
+        session.flush()
+        tell_of(session, order, "overdue")
+        return True
+    if order.state not in CLOCK_TARGET:
         return False
     move = find_move(order.state, CLOCK_TARGET[order.state], "clock", order.payment_method)
     assert move is not None
@@ -147,11 +156,13 @@ def make_move(
     """Of a locked order, and a move that the table has."""
     moment = now()
     _set_times(session, order, move, moment, rules)
-    if mover == "shop" and move.target == "cancelled" and order.paid_at is not None:
-        order.refund_due = order.total
+    if mover == "shop" and _is_payment(move):
+        order.paid_by_hand = still_to_pay(session, order)
     order.state = move.target
     order.version += 1
     note_move(session, order, mover, actor, reason, moment)
+    if order.paid_at is not None and (move.target in ENDS or _is_payment(move)):
+        settle(session, order)
     session.flush()
     reviews = mark_purchases(session, order, lines) if move.target in ("handed_over", "received") else []
     if move.stock == "sold":
@@ -203,15 +214,21 @@ def late(order: Order) -> Conflict:
 
 
 def _set_times(session: Session, order: Order, move: Move, moment: datetime, rules: ServiceRules) -> None:
-    terms = rules_of(session, order.supplier_id) if move.target in ("placed", "accepted") else None
+    terms = rules_of(session, order.supplier_id) if move.target in ("placed", "accepted", "paid") else None
     order.due_at = None
     if terms and move.target == "placed":
         order.placed_at, order.due_at = moment, moment + timedelta(hours=terms.accept_hours)
+    elif terms and move.target == "paid":
+        order.due_at = moment + timedelta(hours=terms.handover_hours)
     elif terms:
         order.accepted_at, order.due_at = moment, moment + timedelta(hours=terms.pay_hours)
     elif move.target in ("handed_over", "shipped"):
         order.due_at = moment + timedelta(days=rules.order_receipt_days)
-    if move.target == "paid" or (move.target == "handed_over" and move.only == "cash"):
+    if _is_payment(move):
         order.paid_at = moment
     if move.target in ENDS or move.target == "received":
         order.ended_at = moment
+
+
+def _is_payment(move: Move) -> bool:
+    return move.target == "paid" or (move.target == "handed_over" and move.only == "cash")

@@ -19,7 +19,13 @@ from tis.marketplace.stock.sales import describe_buyers
 from tis.marketplace.tables import Order, OrderAddress, OrderLine, OrderMove
 
 _REFUND_DAYS = 7  # in which a shop that owes money sees how to reach the buyer, if returns would end sooner
-_OF_ORDER = (set(OrderView.model_fields) & set(Order.__table__.columns.keys())) - {"state", "buyer"}
+_OF_ORDER = (set(OrderView.model_fields) & set(Order.__table__.columns.keys())) - {
+    "state",
+    "buyer",
+    "note",
+    "due_at",
+    "overdue_at",
+}
 _OF_CLOCK = tuple(CLOCK_TARGET)
 
 
@@ -53,10 +59,15 @@ def state_of(order: Order) -> OrderState:
     return CLOCK_TARGET.get(state, state) if order.due_at is not None and order.due_at <= now() else state
 
 
+def overdue_since(order: Order) -> datetime | None:
+    """Since when the shop is late with a paid order, whether somebody swept or not."""
+    return order.due_at if order.state == "paid" and order.due_at and order.due_at <= now() else order.overdue_at
+
+
 def describe(session: Session, principal: Principal, order: Order) -> OrderDetail:
     [view] = _views(session, principal, [order])
-    roles, address = roles_in(principal, order), session.get(OrderAddress, order.id, populate_existing=True)
-    is_shown = address is not None and ("buyer" in roles or _sees_contact(principal, order))
+    address = session.get(OrderAddress, order.id, populate_existing=True)
+    is_shown = address is not None and _sees_where_it_goes(principal, order)
     return OrderDetail(
         **dict(view),
         address=AddressView.model_validate(address, from_attributes=True) if is_shown else None,
@@ -127,6 +138,9 @@ def _views(session: Session, principal: Principal, orders: Sequence[Order]) -> l
             state=state_of(order),
             may_become=_may_become(order, roles_in(principal, order)),
             lines=lines[order.id],
+            due_at=None if overdue_since(order) else order.due_at,
+            overdue_at=overdue_since(order),
+            note=order.note if _sees_where_it_goes(principal, order) else None,
             buyer=buyers.get(order.id),
         )
         for order in orders
@@ -134,8 +148,18 @@ def _views(session: Session, principal: Principal, orders: Sequence[Order]) -> l
 
 
 def _may_become(order: Order, roles: set[OrderRole]) -> list[OrderState]:
-    state, targets = state_of(order), dict.fromkeys(move.target for move in MOVES)
-    return [one for one in targets if any(find_move(state, one, role, order.payment_method) for role in roles)]
+    state, is_late = state_of(order), overdue_since(order) is not None
+    targets = dict.fromkeys(move.target for move in MOVES)
+    return [
+        target
+        for target in targets
+        if any(find_move(state, target, role, order.payment_method, is_late=is_late) for role in roles)
+    ]
+
+
+def _sees_where_it_goes(principal: Principal, order: Order) -> bool:
+    """The address, and the note, which often has a part of it."""
+    return "buyer" in roles_in(principal, order) or _sees_contact(principal, order)
 
 
 def _sees_contact(principal: Principal, order: Order) -> bool:

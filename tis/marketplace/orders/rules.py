@@ -20,6 +20,7 @@ _RULES = (
     "takes_orders",
     "accept_hours",
     "pay_hours",
+    "handover_hours",
     "return_days",
     "expedition_fee",
     "tax_rate",

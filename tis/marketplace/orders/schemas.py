@@ -22,14 +22,14 @@ from tis.marketplace.kit.fields import (
 from tis.marketplace.kit.geo import WithPlace
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.orders.payment_methods import PaymentMethod
-from tis.marketplace.orders.states import Mover, OrderState, Stock
+from tis.marketplace.orders.states import Mover, Only, OrderState, Stock
 from tis.marketplace.stock.schemas import BuyerView
 
 MAX_LINES = 50
 _MAX_BANDS = 20
 _MAX_UNITS = 1_000_000
 Delivery = Literal["pickup", "courier", "expedition"]
-Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Version = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
 Quantity = Annotated[int, Field(ge=0, le=_MAX_UNITS, strict=True)]
 Position = Annotated[int, Field(ge=1, le=MAX_LINES, strict=True)]
 
@@ -144,10 +144,19 @@ class BandForm(StrictBody):
 class OrderRulesForm(StrictBody):
     """What is left out gets its default."""
 
-    takes_orders: bool = False
-    accept_hours: int = Field(24, ge=1, le=168, description="an order that waits longer for the shop expires")
-    pay_hours: int = Field(24, ge=1, le=168, description="from acceptance to the money; with cash, to the pick-up")
-    return_days: int = Field(7, ge=0, le=30, description="in which the buyer may ask to return goods; 0: none")
+    takes_orders: bool = Field(False, strict=True)
+    accept_hours: int = Field(
+        24, ge=1, le=168, strict=True, description="an order that waits longer for the shop expires"
+    )
+    pay_hours: int = Field(
+        24, ge=1, le=168, strict=True, description="from acceptance to the money; with cash, to the pick-up"
+    )
+    handover_hours: int = Field(
+        72, ge=1, le=720, strict=True, description="from the money to the goods; then the buyer may cancel a paid order"
+    )
+    return_days: int = Field(
+        7, ge=0, le=30, strict=True, description="in which the buyer may ask to return goods; 0: none"
+    )
     courier_bands: list[BandForm] = Field([], max_length=_MAX_BANDS, description="what the shop's courier costs")
     expedition_fee: Fee | None = Field(None, description="null: the shop sends nothing by expedition")
     tax_rate: int = Field(
@@ -174,6 +183,7 @@ class OrderRulesView(BaseModel):
     takes_orders: bool
     accept_hours: int
     pay_hours: int
+    handover_hours: int
     return_days: int
     courier_bands: list[BandView]
     expedition_fee: int | None
@@ -199,6 +209,7 @@ class QuoteView(BaseModel):
     payment_methods: list[PaymentMethod]  # cash: not with an expedition
     accept_hours: int
     pay_hours: int
+    handover_hours: int
     return_days: int
     tax_rate: int
 
@@ -226,7 +237,7 @@ class OrderView(BaseModel):
     lines: list[OrderLineView]
     delivery: Delivery
     payment_method: PaymentMethod
-    note: str | None
+    note: str | None  # of the buyer; the shop sees it when it sees the address
     items_total: int
     delivery_fee: int
     total: int
@@ -242,7 +253,8 @@ class OrderView(BaseModel):
     carrier: str | None
     tracking: str | None
     version: int
-    due_at: datetime | None  # when the clock moves it on
+    due_at: datetime | None  # when the clock moves it on; of a paid order, when the shop is late
+    overdue_at: datetime | None  # since then the buyer of a paid order may cancel it
     created_at: datetime
     placed_at: datetime | None
     accepted_at: datetime | None
@@ -279,7 +291,7 @@ class MoveView(BaseModel):
     movers: list[Mover]
     stock: Stock
     needs_reason: bool
-    only: Literal["cash", "prepaid"] | None
+    only: Only | None  # `late`: from `overdue_at` on
 
 
 class StatesView(BaseModel):

@@ -84,9 +84,6 @@ def return_goods(
             line.returned = quantities.get(line.position, 0)
             if line.returned > line.quantity:
                 raise Unprocessable(f"Line {line.position}: only {line.quantity} were sold.")
-        # Besides what is owed already, of money that came late or twice.
-        goods = sum(line.returned * line.unit_price for line in lines)
-        order.refund_due = min(order.total, order.refund_due + goods)
         return {one.position: one.quantity for one in returned if one.restock}
 
     return move_order(

@@ -73,6 +73,7 @@ def quote(
             payment_methods=list(offered_methods(session, supplier_id)),
             accept_hours=rules.accept_hours,
             pay_hours=rules.pay_hours,
+            handover_hours=rules.handover_hours,
             return_days=rules.return_days,
             tax_rate=rules.tax_rate,
         )

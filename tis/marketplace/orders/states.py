@@ -18,6 +18,7 @@ OrderState = Literal[
 ]
 Mover = Literal["buyer", "shop", "payment", "clock"]  # `payment`: a provider's callback says that money came
 Stock = Literal["stays", "released", "sold", "back"]
+Only = Literal["cash", "prepaid", "late"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Move:
     movers: frozenset[Mover]
     stock: Stock = "stays"  # what becomes of the order's units, in the transaction of the move
     needs_reason: bool = False
-    only: Literal["cash", "prepaid"] | None = None  # the kind of payment that has this move
+    only: Only | None = None  # a kind of payment, or that the time of the state is over
 
 
 def _moves(
@@ -36,7 +37,7 @@ def _moves(
     *movers: Mover,
     stock: Stock = "stays",
     needs_reason: bool = False,
-    only: Literal["cash", "prepaid"] | None = None,
+    only: Only | None = None,
 ) -> tuple[Move, ...]:
     return tuple(Move(source, target, frozenset(movers), stock, needs_reason, only) for source in sources)
 
@@ -48,6 +49,7 @@ MOVES: tuple[Move, ...] = (
     *_moves(("placed",), "accepted", "shop"),  # units that the shop leaves out are released
     *_moves(("placed",), "refused", "shop", stock="released", needs_reason=True),
     *_moves(("placed", "accepted"), "cancelled", "buyer", stock="released"),
+    *_moves(("paid",), "cancelled", "buyer", stock="released", only="late"),  # the clock moves no money, the buyer may
     *_moves(("accepted", "paid"), "cancelled", "shop", stock="released", needs_reason=True),
     *_moves(("accepted",), "paid", "shop", "payment", only="prepaid"),
     *_moves(("paid",), "handed_over", "shop", stock="sold", only="prepaid"),
@@ -64,10 +66,12 @@ NOT_WHILE_SUSPENDED: frozenset[OrderState] = frozenset({"accepted", "paid", "han
 CLOCK_TARGET: dict[OrderState, OrderState] = {move.source: move.target for move in MOVES if "clock" in move.movers}
 
 
-def find_move(source: str, target: OrderState, mover: Mover, payment_method: str) -> Move | None:
+def find_move(
+    source: str, target: OrderState, mover: Mover, payment_method: str, *, is_late: bool = False
+) -> Move | None:
     """None: this mover may not, or not now."""
-    paid = "cash" if payment_method == "cash" else "prepaid"
+    has = {None, "cash" if payment_method == "cash" else "prepaid", "late" if is_late else None}
     for move in MOVES:
-        if (move.source, move.target) == (source, target) and mover in move.movers and move.only in (None, paid):
+        if (move.source, move.target) == (source, target) and mover in move.movers and move.only in has:
             return move
     return None

@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
+from tis.marketplace.orders.money import settle
 from tis.marketplace.orders.moving import mark_paid
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Order, Supplier
@@ -27,7 +28,7 @@ def take_money(session: Session, search: ProductSearch, order: Order, amount: in
     may_pay = order.state == "accepted" and amount == order.total
     if may_pay and mark_paid(session, search, order.id, rules) == "paid":
         return
-    order.refund_due = min(order.total, order.refund_due + amount)
+    settle(session, order)
     tell(session, "payment.late", order)
 
 

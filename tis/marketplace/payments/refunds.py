@@ -10,6 +10,7 @@ from tis.errors import Conflict, Forbidden
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.orders.money import hand_money_left
 from tis.marketplace.orders.reading import find_order, roles_in
 from tis.marketplace.payment_providers.payment_desk import StoredKeys, stored_keys
 from tis.marketplace.payment_providers.provider import NewRefund, RefundAnswer
@@ -66,20 +67,15 @@ def _payment_to_refund(session: Session, order: Order, amount: int) -> Payment |
         PaymentRefund.order_id == order.id, PaymentRefund.status == "asked"
     )
     on_its_way = {row[0]: int(row[1]) for row in session.execute(asked.group_by(PaymentRefund.payment_id))}
-    payments = session.scalars(
-        select(Payment).where(Payment.order_id == order.id, Payment.paid_amount > 0).order_by(Payment.created_at)
-    ).all()
-    left = {one.id: one.paid_amount - one.refunded - on_its_way.get(one.id, 0) for one in payments}
-    for payment in payments:
-        if payment.status == "differs" and left[payment.id] >= amount:
-            return payment
-    owed = order.refund_due - sum(on_its_way.get(one.id, 0) for one in payments if one.status == "paid")
+    owed = order.refund_due - sum(on_its_way.values())
     if amount > owed:
         raise Conflict(f"The shop owes {max(0, owed)} rupiah of this order.", code="not_owed")
-    paid = [one for one in payments if one.status == "paid"]
-    if not paid:  # also where the shop said itself that the money of such an order came
-        return None
-    for payment in paid:
-        if left[payment.id] >= amount:
+    payments = session.scalars(
+        select(Payment).where(Payment.order_id == order.id, Payment.paid_amount > 0).order_by(Payment.created_at)
+    )
+    for payment in sorted(payments, key=lambda one: one.status != "differs"):
+        if payment.paid_amount - payment.refunded - on_its_way.get(payment.id, 0) >= amount:
             return payment
-    raise Conflict("No payment of this order has so much left.", code="not_owed")
+    if hand_money_left(session, order) >= amount:
+        return None
+    raise Conflict("No payment of this order has so much left: give it back in parts.", code="not_owed")

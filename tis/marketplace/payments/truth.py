@@ -2,16 +2,15 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
-from tis.marketplace.orders.states import ENDS
+from tis.marketplace.orders.money import settle
 from tis.marketplace.payment_providers.provider import RUPIAH, CreatedPayment, PaymentStanding, RefundAnswer
 from tis.marketplace.payments.paid_orders import locked_order, take_money, tell
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Order, Payment, PaymentRefund
+from tis.marketplace.tables import Payment, PaymentRefund
 
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=30), timedelta(minutes=30)
 _AFTER_EXPIRY = timedelta(days=1)  # how long money may be on its way
@@ -63,7 +62,9 @@ def apply_standing(
         if is_rupiah and standing.amount == payment.amount:
             payment.status, payment.problem = "paid", None
             take_money(session, search, order, payment.amount, rules)
-        elif payment.status != "differs":
+            return
+        settle(session, order)
+        if payment.status != "differs":
             payment.status = "differs"
             payment.problem = f"{standing.amount} {standing.currency} came, not {payment.amount} {RUPIAH}"[:200]
             tell(session, "payment.differs", order)
@@ -97,21 +98,10 @@ def apply_refund(session: Session, refund_id: str, answer: RefundAnswer) -> None
     refund.ended_at, refund.check_at = now(), None
     if answer.state == "done":
         payment = _locked_payment(session, refund.payment_id) if refund.payment_id else None
-        if payment is None or payment.status == "paid":  # what differs was never owed as the price of the order
-            order.refund_due = max(0, order.refund_due - refund.amount)
         if payment is not None:
             payment.refunded = min(payment.paid_amount, payment.refunded + refund.amount)
-            _owe_the_rest(session, order)
+        settle(session, order)
     tell(session, "payment.refunded" if answer.state == "done" else "payment.refund_failed", order)
-
-
-def _owe_the_rest(session: Session, order: Order) -> None:
-    """`refund_due` is never more than the total: of money that came twice for an order that ended, this is the rest."""
-    if order.state in ENDS - {"returned"}:
-        session.flush()
-        paid = Payment.order_id == order.id, Payment.status == "paid"
-        left = session.scalar(select(func.sum(Payment.paid_amount - Payment.refunded)).where(*paid)) or 0
-        order.refund_due = min(order.total, max(order.refund_due, int(left)))
 
 
 def _locked_payment(session: Session, payment_id: str) -> Payment | None:

@@ -37,7 +37,7 @@ def require_within_caps(
     if number + len(quantities) > rules.max_reservations_per_account:
         raise Conflict(
             f"An account holds at most {rules.max_reservations_per_account} reservations at a time, and you hold "
-            f"{number}: release one, or wait until one ends.",
+            f"{number}: release one, pay or cancel an order, or wait until one ends.",
             code="too_many_reservations",
         )
     for product_id, quantity in sorted(quantities.items()):
@@ -51,7 +51,7 @@ def require_within_caps(
 
 
 def _held_now(session: Session, account: str) -> tuple[int, Counter[int]]:
-    """How many reservations, with the lines of drafts, and the units by product, with those the shop did not accept."""
+    """How many reservations, with the lines of orders that are not paid, and the units by product."""
     moment, units = now(), Counter[int]()
     held = select(Reservation.product_id, func.count(), func.sum(Reservation.quantity)).where(
         Reservation.actor == account, Reservation.status == "held", Reservation.expires_at > moment
@@ -60,10 +60,11 @@ def _held_now(session: Session, account: str) -> tuple[int, Counter[int]]:
     for product_id, count, quantity in session.execute(held.group_by(Reservation.product_id)):
         number += count
         units[product_id] += int(quantity)
-    ordered = select(OrderLine.product_id, OrderLine.quantity, Order.state).join(Order, Order.id == OrderLine.order_id)
-    is_open = Order.state.in_(("draft", "placed")), Order.due_at > moment
-    for product_id, quantity, state in session.execute(ordered.where(Order.buyer == account, *is_open)):
-        number += state == "draft"
+    ordered = select(OrderLine.product_id, OrderLine.quantity).join(Order, Order.id == OrderLine.order_id)
+    # Accepted ones, too: of a shop that accepts everything, a buyer would have all goods for `pay_hours`.
+    is_unpaid = Order.state.in_(("draft", "placed", "accepted")), Order.due_at > moment, OrderLine.quantity > 0
+    for product_id, quantity in session.execute(ordered.where(Order.buyer == account, *is_unpaid)):
+        number += 1
         units[product_id] += quantity
     return number, units
 

@@ -9,7 +9,8 @@ from typing import Any, cast
 from sqlalchemy import CursorResult, Update, and_, exists, select, update
 from sqlalchemy.orm import Session
 
-from tis.errors import NotFound
+from tis.errors import Conflict, NotFound
+from tis.marketplace.kit.fields import MAX_STOCK
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.search.product_search import ProductSearch
@@ -103,14 +104,20 @@ def execute_update(session: Session, statement: Update) -> int:
 
 
 def put_back_units(session: Session, product_id: int, quantity: int) -> int:
-    """Units that were sold are on hand again. Returns how many are.
+    """Units that were sold are on hand again. Returns how many are. Raises Conflict if that would be too many.
 
     Where no other is available, the caller refreshes the search.
     """
-    execute_update(
+    num_changed = execute_update(
         session,
         update(Product)
-        .where(Product.id == product_id)
+        .where(Product.id == product_id, Product.on_hand <= MAX_STOCK - quantity)
         .values(on_hand=Product.on_hand + quantity, updated_at=Product.updated_at),
     )
+    if not num_changed:
+        raise Conflict(
+            f"A product has at most {MAX_STOCK} units on hand: product {product_id} takes no {quantity} more. "
+            "Take them back without `restock`.",
+            code="too_much_stock",
+        )
     return session.scalars(select(Product.on_hand).where(Product.id == product_id)).one()

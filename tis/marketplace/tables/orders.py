@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tis.marketplace.columns import BigId, now
@@ -34,7 +34,9 @@ class Order(Table):
     tax_rate: Mapped[int] = mapped_column(default=0)  # in hundredths of a percent; prices include it
     tax_included: Mapped[int] = mapped_column(BigId, default=0)
     tax_number: Mapped[str | None] = mapped_column(String(32))  # NPWP of the shop, if it names one
-    refund_due: Mapped[int] = mapped_column(BigId, default=0)  # what the shop owes the buyer of what was paid
+    # What the shop said that it got itself; of `payments` there is what providers took.
+    paid_by_hand: Mapped[int] = mapped_column(BigId, default=0, server_default=text("0"))
+    refund_due: Mapped[int] = mapped_column(BigId, default=0)  # what the shop owes the buyer: see `settle`
     return_days: Mapped[int] = mapped_column(default=0)  # frozen, too, as is all that the buyer agreed to
     return_asked_at: Mapped[datetime | None]
     return_reason: Mapped[str | None] = mapped_column(String(200))  # of the buyer, who asks
@@ -43,7 +45,8 @@ class Order(Table):
     tracking: Mapped[str | None] = mapped_column(String(100))
     carrier: Mapped[str | None] = mapped_column(String(100))
     version: Mapped[int] = mapped_column(default=1)  # every move raises it
-    due_at: Mapped[datetime | None]  # when the clock moves it on
+    due_at: Mapped[datetime | None]  # when the clock moves it on, or says that the shop is late
+    overdue_at: Mapped[datetime | None]  # since when the buyer of a paid order waits too long
     created_at: Mapped[datetime] = mapped_column(default=now)
     placed_at: Mapped[datetime | None]  # until then, the shop knows nothing of it
     accepted_at: Mapped[datetime | None]
@@ -57,7 +60,7 @@ class Order(Table):
         CheckConstraint(f"items_total BETWEEN 0 AND {MAX_RUPIAH}", name="items_total"),
         CheckConstraint(f"delivery_fee BETWEEN 0 AND {MAX_RUPIAH}", name="delivery_fee"),
         CheckConstraint("total = items_total + delivery_fee", name="total"),
-        CheckConstraint("refund_due BETWEEN 0 AND total", name="refund_due"),
+        CheckConstraint("refund_due >= 0", name="refund_due"),
         CheckConstraint("tax_included BETWEEN 0 AND total", name="tax_included"),
         Index("ix_orders_buyer_created_at_id", "buyer", "created_at", "id"),
         Index("ix_orders_buyer_state_created_at_id", "buyer", "state", "created_at", "id"),
@@ -136,6 +139,7 @@ class ShopOrderRules(Table):
     takes_orders: Mapped[bool] = mapped_column(default=False)
     accept_hours: Mapped[int] = mapped_column(default=24)  # an order that waits longer expires
     pay_hours: Mapped[int] = mapped_column(default=24)  # from acceptance to the money, or to the pick-up
+    handover_hours: Mapped[int] = mapped_column(default=72, server_default=text("72"))  # from the money to the goods
     return_days: Mapped[int] = mapped_column(default=7)
     expedition_fee: Mapped[int | None] = mapped_column(BigId)  # NULL: it sends nothing by expedition
     tax_rate: Mapped[int] = mapped_column(default=0)

@@ -6,7 +6,7 @@ import { Button, Field, Note, Switch, toast } from "../../design/components.js";
 import { marketJson } from "../../market/market_calls.js";
 import { messageOf } from "../own_shop/messages_of.js";
 
-const HOURS = { accept_hours: [1, 168], pay_hours: [1, 168], return_days: [0, 30] };
+const HOURS = { accept_hours: [1, 168], pay_hours: [1, 168], handover_hours: [1, 720], return_days: [0, 30] };
 
 export function OrderRulesForm({ shop }) {
   const path = `api/suppliers/${shop.id}/order-rules`;

@@ -22,6 +22,7 @@ export function OrderCard({ order, title, children }) {
     ${order.tracking && html`<p><${Icon} name="package" /> ${[order.carrier, order.tracking].filter(Boolean).join(" · ")}</p>`}
     ${order.note && html`<p class="order-note">“${order.note}”</p>`}
     ${order.due_at && html`<p class="order-due"><${Icon} name="clock" /> ${t(`order.due.${order.state}`, { moment: momentOf(order.due_at) })}</p>`}
+    ${order.overdue_at && order.state === "paid" && html`<p class="order-due"><${Icon} name="clock" /> ${t("order.overdue", { moment: momentOf(order.overdue_at) })}</p>`}
     ${order.refund_due > 0 && html`<p class="order-due"><${Icon} name="undo-2" /> ${t("order.refund", { price: formatRupiah(order.refund_due) })}</p>`}
     ${order.return_asked_at && order.state !== "returned" && html`<p class="order-due">${t("order.return.asked", { reason: order.return_reason ?? "" })}${order.return_refusal && html`<br />${t("order.return.refused", { reason: order.return_refusal })}`}</p>`}
     ${children}

@@ -65,7 +65,7 @@ export function CheckoutDialog({ shopId, goods, onClose }) {
       <fieldset class="filter"><legend>${t("order.payment")}</legend>${methods.map((one) => html`<label class="order-choice" key=${one}><input type="radio" name="payment" checked=${chosenMethod === one} onChange=${() => setMethod(one)} /><span class="grow">${wordOr(`order.payment.${one}`, one)}</span></label>`)}</fieldset>
       <${Field} label=${t("order.note")}>${(attributes) => html`<textarea class="textarea" rows="2" maxlength="500" value=${note} onInput=${(event) => setNote(event.target.value)} ...${attributes}></textarea>`}<//>
       <p class="checkout-total"><strong class="grow">${t("order.total")}</strong><strong class="numbers">${formatRupiah(items + (offer?.fee ?? 0))}</strong></p>
-      <p class="faint"><small>${t("order.checkout.about", { accept: quote.accept_hours, pay: quote.pay_hours })}</small></p>
+      <p class="faint"><small>${t("order.checkout.about", { accept: quote.accept_hours, pay: quote.pay_hours, goods: quote.handover_hours })}</small></p>
       <div class="row"><div class="grow"></div><${Button} kind="quiet" onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" icon="shopping-bag" type="submit" disabled=${isBusy || !offer || offer.fee === null || !chosenMethod}>${t("order.place.do")}<//></div>`}
   </form><//>`;
 }
