@@ -43,6 +43,11 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "order.cancelled": ("Pesanan dibatalkan", "An order was cancelled"),
     "order.expired": ("Pesanan berakhir karena waktunya habis", "An order expired"),
     "order.returned": ("Pesanan dikembalikan", "An order was returned"),
+    "message.hidden": ("Admin telah menghapus sebuah pesan", "An admin has removed a message"),
+    "message.kept": (
+        "Admin telah memeriksa pesan yang dilaporkan dan membiarkannya",
+        "An admin has looked at a reported message and leaves it",
+    ),
     "review.written": ("Ada ulasan baru untuk barang Anda", "A new review of your goods"),
     "stock.low": ("Stok hampir habis", "Stock is low"),
     "webhook.off": (
