@@ -47,6 +47,7 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "review.written": NewsKind("reviews", ("shop",)),
     "stock.low": NewsKind("stock", ("shop",)),
     "webhook.off": NewsKind("account", ("shop",)),
+    "webhook.owner_left": NewsKind("account", ("shop",)),
     "price.fell": NewsKind("prices", ("buyer",)),
     "search.match": NewsKind("prices", ("buyer",)),
     "stock.back": NewsKind("stock", ("buyer",)),

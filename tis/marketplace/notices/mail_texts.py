@@ -54,6 +54,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "Webhook toko Anda dimatikan karena tidak menjawab",
         "A webhook of your shop is off, as it did not answer",
     ),
+    "webhook.owner_left": (
+        "Webhook toko Anda dimatikan karena pemilik yang memasangnya sudah keluar; buat rahasia baru dahulu",
+        "A webhook of your shop is off, as the owner who set it has left; make a new secret before you turn it on",
+    ),
 }
 # For kinds without a text of their own.
 _GROUP_TEXTS: dict[NewsGroup, tuple[str, str]] = {

@@ -15,7 +15,7 @@ from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.notice_deliveries import turn_off_webhooks_of
-from tis.marketplace.kit.notice_outbox import forget_notices
+from tis.marketplace.kit.notice_outbox import forget_notices, notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.talk_erasure import erase_talks
 from tis.marketplace.orders.ending import end_orders_of, has_waiting_orders
@@ -133,4 +133,4 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
         session.execute(delete(account.class_).where(account.in_(accounts)))
     for one in accounts:
         delete_links(session, one)
-        turn_off_webhooks_of(session, one)
+        notify(session, turn_off_webhooks_of(session, one))
