@@ -36,6 +36,7 @@ def answers() -> Iterator[httpx2.Client]:
     def add(path: str, answer: Response) -> None:
         app.add_api_route(path, lambda: answer)
 
+    app.add_api_route("/api/register", lambda: JSONResponse(_LONG), methods=["POST"])
     for path in ("/api/goods", "/api/auth/login", "/v1/models"):
         add(path, JSONResponse(_LONG))
     add("/api/short", JSONResponse(_LONG[:1]))
@@ -77,3 +78,8 @@ def test_who_does_not_take_it_gets_it_plain(answers: httpx2.Client, accepted: st
     found = answers.get("/api/goods", headers={"Accept-Encoding": accepted})
     assert "content-encoding" not in found.headers and found.headers["vary"] == "Accept-Encoding"
     assert found.json() == _LONG
+
+
+def test_an_answer_to_a_post_is_plain_as_it_may_have_a_token(answers: httpx2.Client) -> None:
+    found = answers.post("/api/register", headers={"Accept-Encoding": "gzip"})
+    assert found.json() == _LONG and "content-encoding" not in found.headers

@@ -19,10 +19,11 @@ def takes_gzip(headers: Headers) -> bool:
 
 
 class JsonCompressionMiddleware:
-    """Compresses whole answers of `application/json` under `prefix`.
+    """Compresses whole answers of `application/json` to GET under `prefix`.
 
-    Not those under `except_for`, nor what no cache may keep: the size of a compressed secret tells of it. Not those
-    with an `ETag`, which names the bytes and is sent back in `If-Match`. Not streams.
+    Not those to POST, as registrations, nor those under `except_for`, nor what no cache may keep: the size of a
+    compressed secret tells of it. Not those with an `ETag`, which names the bytes and is sent back in `If-Match`. Not
+    streams.
     """
 
     def __init__(self, app: ASGIApp, *, prefix: str, except_for: str) -> None:
@@ -30,7 +31,7 @@ class JsonCompressionMiddleware:
         self._prefix, self._except_for = prefix, except_for
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"] if scope["type"] == "http" else ""
+        path = scope["path"] if scope["type"] == "http" and scope["method"] == "GET" else ""
         if not path.startswith(self._prefix) or path.startswith(self._except_for):
             await self.app(scope, receive, send)
             return
