@@ -64,14 +64,14 @@ def test_a_promotion_that_the_desk_sets_is_shown_in_the_shop(visitor: Visitor, s
     page.get_by_text(t("shop.tell.below"), exact=True).click()
     visitor.expected = ("409",)  # it is cheaper already
     wanted = page.get_by_role("textbox", name=t("shop.tell.below.price"), exact=True)
-    for price, answer in (
+    for limit, answer in (
         ("9.000.000", "It can be bought for 8000000 already."),
         ("7.500.000", None),
         ("7000000", None),
     ):
-        wanted.fill(price)
+        wanted.fill(limit)
         wanted.press("Enter")
-        number = int(price.replace(".", ""))
+        number = int(limit.replace(".", ""))
         text = answer or t("shop.tell.below.set", price=desk.rupiah(number))
         expect(page.get_by_text(text, exact=True)).to_have_count(1)
     require_accessible(page)

@@ -61,7 +61,7 @@ async def _compressed(start: Message, message: Message, *, takes: bool) -> Messa
     body: bytes = message.get("body", b"")
     if not _MIN_BYTES <= len(body) <= _MAX_BYTES:
         return message
-    headers = MutableHeaders(raw=start["headers"] if isinstance(start["headers"], list) else [*start["headers"]])
+    headers = MutableHeaders(raw=[*start["headers"]])  # an answer may be sent again
     headers.add_vary_header("Accept-Encoding")
     if takes:
         small = await in_thread_if(len(body) > _THREAD_BYTES, lambda: gzip.compress(body, _LEVEL, mtime=0))

@@ -209,10 +209,10 @@ def test_goods_on_promotion_are_found_with_the_price_before_and_the_lowest_of_30
     catalogue.change(ids["Teko B"], normal_price=110)
     found = find(catalogue, text="teko", on_promotion=True)
     assert names(found) == ["Teko B"] and found.total == 1
-    promotion = found.cards[0].promotion
-    assert promotion is not None
-    assert (promotion.normal_price, promotion.lowest_price_30d, promotion.discount_percent) == (110, 95, 15)
-    said = render_answer(found, (), StructuredQuery(text="teko", on_promotion=True), IN_BANDUNG).text
+    shown = found.cards[0].promotion
+    assert shown is not None
+    assert (shown.normal_price, shown.lowest_price_30d, shown.discount_percent) == (110, 95, 15)
+    said = "\n".join(render_answer(found, (), StructuredQuery(text="teko", on_promotion=True), IN_BANDUNG).sentences)
     assert "Rp 80" in said and "biasanya Rp 110, terendah 30 hari sebelumnya Rp 95" in said
     assert "yang sedang promo" in said
     assert {card.promotion is None for card in find(catalogue, text="teko").cards} == {True, False}
