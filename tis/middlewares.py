@@ -11,6 +11,7 @@ from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.call_limits import CallLimitMiddleware
 from tis.http.error_handlers import KTP_PREFIX, MCP_PATH, OLLAMA_PREFIX, OPENAI_PATHS, UnhandledErrorMiddleware
 from tis.http.hosts import HostMiddleware, ServedHosts
+from tis.http.json_compression import JsonCompressionMiddleware
 from tis.http.key_check import ApiKeyMiddleware
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
@@ -55,6 +56,7 @@ def add_middlewares(
     tracer: Tracer,
 ) -> None:
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
+    app.add_middleware(JsonCompressionMiddleware, prefix="/api/", except_for="/api/auth/")
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
     app.add_middleware(TrailingSlashMiddleware, prefix=f"{OLLAMA_PREFIX}/")
     app.add_middleware(TrailingSlashMiddleware, prefix=f"{KTP_PREFIX}/")

@@ -61,6 +61,23 @@ def test_a_promotion_that_the_desk_sets_is_shown_in_the_shop(visitor: Visitor, s
     visitor.picture(page, "shop-promotion")
     tell.click()
     expect(tell).to_have_attribute("aria-pressed", "false")
+    page.get_by_text(t("shop.tell.below"), exact=True).click()
+    visitor.expected = ("409",)  # it is cheaper already
+    wanted = page.get_by_role("textbox", name=t("shop.tell.below.price"), exact=True)
+    for limit, answer in (
+        ("9.000.000", "It can be bought for 8000000 already."),
+        ("7.500.000", None),
+        ("7000000", None),
+    ):
+        wanted.fill(limit)
+        wanted.press("Enter")
+        number = int(limit.replace(".", ""))
+        text = answer or t("shop.tell.below.set", price=desk.rupiah(number))
+        expect(page.get_by_text(text, exact=True)).to_have_count(1)
+    require_accessible(page)
+    visitor.picture(page, "shop-tell-below")
+    page.locator(".tell-below").get_by_role("button", name=t("delete"), exact=True).click()
+    expect(page.locator(".tell-below [role=status]")).to_be_empty()
     page.goto(f"{server.url}/shop#/")
     expect(page.locator(".product-card .product-price s")).to_have_text(desk.rupiah(10_000_000))
     visitor.picture(page, "shop-promotion-list")

@@ -141,11 +141,20 @@ def test_a_question_is_answered_from_a_draft_and_a_reported_message_is_hidden(
     admin.answer("admin.message.hidden.do")
     expect(reported).to_have_count(0)
 
-    for page, talk in ((buyer.page, mine), (desk.page, theirs)):
-        page.reload()
+    for talk in (mine, theirs):
         expect(talk.message(visitor.t("talk.hidden"))).to_be_visible()
         expect(talk.message(_ADDED)).to_have_count(0)
     visitor.picture(desk.page, "desk-talk-hidden")
+
+    login = {"Authorization": f"Bearer {shop['access_token']}"}
+    assert market.http.delete(f"/api/products/{product}", headers=login).status_code == 200
+    for page, talk in ((buyer.page, mine), (desk.page, theirs)):
+        page.reload()
+        expect(talk.message(_QUESTION)).to_be_visible()
+        expect(page.get_by_text(visitor.t("talk.closed.product_gone"))).to_be_visible()
+        expect(talk.field).to_have_count(0)
+        require_accessible(page)
+    visitor.picture(buyer.page, "shop-talk-closed")
     buyer.account("talks")
     expect(buyer.page.get_by_role("link").filter(has_text="Kios Sari")).to_be_visible()
     require_accessible(buyer.page)

@@ -26,6 +26,7 @@ from tis.marketplace.auth.shop_tokens import delete_expired_tokens, is_shop_toke
 from tis.marketplace.auth.tokens import delete_expired_chains
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.answer_slots import AnswerSlots
+from tis.marketplace.kit.background_job import BackgroundJob
 from tis.marketplace.kit.card_check import CardCheck
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.feed_marks import store_marks
@@ -46,7 +47,6 @@ from tis.marketplace.picture_files.picture_desk import PictureDesk
 from tis.marketplace.picture_files.picture_input import PictureInput
 from tis.marketplace.picture_files.picture_storage import MAX_REMOVED_AT_ONCE, PictureStorage, open_picture_store
 from tis.marketplace.pictures.alt_texts import AltTextModel, AltTextProposals
-from tis.marketplace.pictures.background_job import BackgroundJob
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.policy import TokenScope
 from tis.marketplace.promotions.service import PromotionSweep
@@ -69,6 +69,7 @@ _log = logging.getLogger("tis.marketplace")
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
 _NUM_PICTURE_FETCHERS = 3
+_IMPORT_LOOK_SECONDS = 3.0
 _PAYMENT_CHECK_SECONDS = 5.0
 _NUM_PAYMENT_CHECKS = 3  # a provider that is slow must not hold up the callbacks of the others
 _MAIL_LOOK_SECONDS, _MAIL_CLOSE_SECONDS = 10.0, 5.0  # a mail server may be silent for longer: that mail comes again
@@ -162,7 +163,7 @@ class Market:
         if text_models:
             self.meaning = MeaningSearch(self.reading, self.search, text_models, rules.meaning)
             self._vectors = VectorRenewal(self.reading, self.writing, text_models, self.meaning.matrix)
-        self._importer = ImportWorker(
+        imports = ImportWorker(
             self.reading,
             self.writing,
             self.search,
@@ -170,6 +171,7 @@ class Market:
             rules.max_products_per_supplier,
             public_url=rules.public_url,
         )
+        self._importer = BackgroundJob("sheet-importer", imports.step, _IMPORT_LOOK_SECONDS)
         store = open_picture_store(rules.pictures_url or default_pictures_url(database))
         storage = PictureStorage(self.writing, store, timedelta(seconds=rules.picture_grace_seconds))
         self.pictures = PictureDesk(storage, picture_input)

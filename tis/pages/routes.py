@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tis.errors import ServiceError
 from tis.http.client_address import client_address
+from tis.http.json_compression import takes_gzip
 from tis.pages.page_files import PageFiles, PageFilesDep
 from tis.pages.shop_window import ShopWindow, UnknownHead, page_with
 from tis.pages.web_files import WebFile
@@ -122,7 +123,6 @@ async def _page(request: Request, pages: PageFiles, name: str, depth: int = 0) -
 
 def _file_response(request: Request, file: WebFile, headers: dict[str, Any]) -> Response:
     headers = {**headers, "Content-Type": file.media_type, "Vary": "Accept-Encoding"}
-    accepted = {name.split(";")[0].strip() for name in request.headers.get("accept-encoding", "").split(",")}
-    if "gzip" in accepted and file.compressed is not None:
+    if takes_gzip(request.headers) and file.compressed is not None:
         return Response(file.compressed, headers={**headers, "Content-Encoding": "gzip"})
     return Response(file.body, headers=headers)

@@ -37,7 +37,10 @@ followOrders("buyer", ({ type }) => {
   const message = type.replace("order.", "order.news.");
   if (has(message)) toast(t(message), "shopping-bag");
 });
-followTalks("buyer", [ownTalks], (_, isShown) => { if (!isShown) toast(t("talk.news.answered"), "message-circle"); });
+followTalks("buyer", [ownTalks], ({ type }, isShown) => {
+  const message = type.replace("message.", "talk.news.");
+  if (!isShown && has(message)) toast(t(message), "message-circle");
+});
 afterLoad(followNotices); // a stream takes one of the few connections that a browser has to a server
 // Without their names categories have their slugs.
 learnCategories().catch(() => {});

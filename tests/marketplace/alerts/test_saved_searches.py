@@ -1,5 +1,6 @@
 """Searches that users save: listed, run, renamed, switched off, deleted, and told of what they find anew."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -127,6 +128,22 @@ def test_a_match_that_fell_below_the_highest_price_is_told(watched: Watched) -> 
         watched.change(dear, price=price)
     watched.look(**AT_ONCE)
     assert matches(watched) == [[dear]]
+
+
+def test_goods_whose_promotion_begins_are_told_to_who_looks_for_promotions(watched: Watched) -> None:
+    ids = [watched.product(name=f"Kipas {name}", category="fan", price=60_000) for name in ("meja", "besar", "kecil")]
+
+    def promote(product: int) -> None:
+        body = {"price": 50_000, "ends_at": (now() + timedelta(hours=9)).isoformat()}
+        made = watched.client.post(f"/api/products/{product}/promotions", json=body, headers=watched.seller)
+        assert made.status_code == 200, made.text
+
+    promote(ids[0])  # before it was saved
+    watched.save({"q": "kipas yang lagi promo", "supplier_id": watched.shop.id})
+    watched.change(ids[0], description="Baru dicat")
+    promote(ids[1])
+    watched.look(**AT_ONCE)
+    assert matches(watched) == [[ids[1]]]
 
 
 def test_news_of_a_search_wait_for_each_other(watched: Watched) -> None:

@@ -1,8 +1,12 @@
 """The goods of an answer: found by the search, within every limit of the query."""
 
+from datetime import timedelta
 from typing import Any
 
+from sqlalchemy import update
+
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
+from tis.marketplace.assistant.answer_texts import render_answer
 from tis.marketplace.assistant.finding import find_goods, still_wanted
 from tis.marketplace.assistant.goods import FoundGoods
 from tis.marketplace.assistant.goods_search import GoodsSearch
@@ -11,6 +15,7 @@ from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.reading.structured_query import ComparedThings, StructuredQuery
+from tis.marketplace.tables import Promotion
 
 IN_BANDUNG = Viewer(origin=Point(*BANDUNG))
 
@@ -189,3 +194,32 @@ def test_what_is_compared_may_be_sold_out(catalogue: Catalogue) -> None:
     catalogue.put_all([{"name": "Teko Merapi"}, {"name": "Teko Rinjani", "on_hand": 0}])
     compare = ComparedThings(items=["teko merapi", "teko rinjani"])
     assert names(find(catalogue, intent="compare", compare=compare)) == ["Teko Merapi", "Teko Rinjani"]
+
+
+def test_goods_on_promotion_are_found_with_the_price_before_and_the_lowest_of_30_days(catalogue: Catalogue) -> None:
+    ids = {name: catalogue.put(name, price=price) for name, price in (("Teko A", 100), ("Teko B", 80), ("Teko C", 90))}
+    moment = now()
+    periods = {"begins_at": moment - timedelta(hours=1), "ends_at": moment + timedelta(hours=1)}
+    with catalogue.market.writing() as session:
+        for name, state in (("Teko B", "running"), ("Teko C", "scheduled")):
+            promotion = Promotion(product_id=ids[name], supplier_id=catalogue.default_shop, price=80, state=state)
+            promotion.begins_at, promotion.ends_at = periods["begins_at"], periods["ends_at"]
+            promotion.lowest_before = 95 if state == "running" else None
+            session.add(promotion)
+    catalogue.change(ids["Teko B"], normal_price=110)
+    found = find(catalogue, text="teko", on_promotion=True)
+    assert names(found) == ["Teko B"] and found.total == 1
+    shown = found.cards[0].promotion
+    assert shown is not None
+    assert (shown.normal_price, shown.lowest_price_30d, shown.discount_percent) == (110, 95, 15)
+    said = "\n".join(render_answer(found, (), StructuredQuery(text="teko", on_promotion=True), IN_BANDUNG).sentences)
+    assert "Rp 80" in said and "biasanya Rp 110, terendah 30 hari sebelumnya Rp 95" in said
+    assert "yang sedang promo" in said
+    assert {card.promotion is None for card in find(catalogue, text="teko").cards} == {True, False}
+
+    catalogue.change(ids["Teko B"], normal_price=None)
+    with catalogue.market.writing() as session:
+        session.execute(update(Promotion).values(state="ended"))
+    none = find(catalogue, text="teko", on_promotion=True)
+    assert none.cards == [] and [(one.without, one.count) for one in none.relaxations] == [("on_promotion", 3)]
+    assert relaxation_text(StructuredQuery(text="teko"), none.relaxations[0], "id") == "Tanpa promo"

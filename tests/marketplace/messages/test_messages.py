@@ -224,7 +224,7 @@ def test_a_hidden_message_is_not_read_by_a_retry_with_its_key(
     assert again.status_code == 200 and "rekening" not in again.text
 
 
-def test_a_suspended_shop_writes_to_nobody(
+def test_a_suspended_shop_answers_no_questions_about_goods(
     seller: Party, buyer: Party, product: int, strict_database_url: str, internet: httpx2.Client
 ) -> None:
     admin = Party(internet, register_admin(internet, strict_database_url))
@@ -234,10 +234,10 @@ def test_a_suspended_shop_writes_to_nobody(
     suspended = {"status": "suspended", "reason": "Fraud."}
     made(admin.client.put(f"/api/suppliers/{seller.id}/status", json=suspended, headers=admin.headers))
     refused = member.post(f"/talks/{talk}/messages", body="Transfer ke rekening pribadi saya saja.")
-    assert refused.status_code == 403, refused.text
+    assert refused.status_code == 409, refused.text
     picture = internet.post(f"/api/talks/{talk}/pictures", files={"file": photo()}, headers=member.headers)
-    assert picture.status_code == 403
-    assert member.talk(talk)["num_messages"] == 1  # it reads on, for orders that are open
+    assert picture.status_code == 409
+    assert member.talk(talk)["num_messages"] == 1
 
 
 @pytest.mark.parametrize("number", [2**31, 2**63 - 1])
@@ -267,12 +267,38 @@ def test_the_overview_counts_reports_that_nobody_has_decided(
         assert waiting() == before
 
 
-def test_both_are_told_of_what_the_other_wrote(seller: Party, buyer: Party, product: int) -> None:
-    def news(party: Party) -> list[str]:
-        headers = {**party.headers, "Last-Event-ID": "notices:0"}
-        text = party.client.get("/api/notices/stream", params={"once": True}, headers=headers).text
-        return [line[7:] for line in text.splitlines() if line.startswith("event: message.")]
+def news(party: Party) -> list[str]:
+    headers = {**party.headers, "Last-Event-ID": "notices:0"}
+    text = party.client.get("/api/notices/stream", params={"once": True}, headers=headers).text
+    return [line[7:] for line in text.splitlines() if line.startswith("event: message.")]
 
+
+@pytest.mark.parametrize("reporter", ["buyer", "shop"])
+def test_who_reports_hears_of_the_decision_and_who_wrote_it_only_of_what_they_see(
+    seller: Party, buyer: Party, product: int, strict_database_url: str, internet: httpx2.Client, reporter: str
+) -> None:
+    admin = Party(internet, register_admin(internet, strict_database_url))
+    talk = ask(buyer, product)["id"]
+    made(seller.post(f"/talks/{talk}/messages", body="Transfer ke rekening pribadi saya saja."))
+    reports, wrote, number = (buyer, seller, 2) if reporter == "buyer" else (seller, buyer, 1)
+    made(reports.post(f"/talks/{talk}/messages/{number}/report", reason="He wants money outside."))
+    before = {party.id: len(news(party)) for party in (reports, wrote)}
+
+    def after(*decisions: str) -> tuple[list[str], list[str]]:
+        for status in decisions:
+            path = f"/api/admin/reported-messages/{talk}/{number}"
+            made(admin.client.put(path, json={"status": status}, headers=admin.headers))
+        return news(reports)[before[reports.id] :], news(wrote)[before[wrote.id] :]
+
+    assert after("kept", "kept") == (["message.kept"], [])
+    assert after("hidden", "hidden") == (["message.kept", "message.hidden"], ["message.hidden"])
+    assert after("kept") == (
+        ["message.kept", "message.hidden", "message.kept"],
+        ["message.hidden", "message.kept"],
+    )
+
+
+def test_both_are_told_of_what_the_other_wrote(seller: Party, buyer: Party, product: int) -> None:
     talk = ask(buyer, product, "Rahasia saya")["id"]
     made(seller.post(f"/talks/{talk}/messages", body="Baik"))
     assert (news(seller), news(buyer)) == (["message.asked"], ["message.answered"])

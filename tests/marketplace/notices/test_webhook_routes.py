@@ -14,7 +14,8 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.market import Market
-from tis.marketplace.tables import NoticeDelivery, Webhook
+from tis.marketplace.notices.webhooks import signed_headers
+from tis.marketplace.tables import Notice, NoticeDelivery, Webhook
 
 HOOK = {"url": "https://till.example.com/news", "groups": ["orders", "stock"]}
 
@@ -128,6 +129,35 @@ def test_a_webhook_is_off_when_the_owner_who_set_it_is_gone(
     made(internet.delete(f"{shop}/members/{leaver['id']}", headers=bearer(owner)))
     found = {one["id"]: (one["status"], one["off_reason"]) for one in internet.get(path, headers=bearer(owner)).json()}
     assert found == {theirs["id"]: ("off", "owner_left"), kept["id"]: ("on", None)}
+
+
+def test_the_secret_of_an_owner_who_left_signs_nothing_more_and_the_others_are_told(
+    internet: httpx2.Client, owner: dict[str, Any], path: str, required_market: Market
+) -> None:
+    shop, leaver = path.removesuffix("/webhooks"), register_user(internet)
+    employ(internet, owner, shop, leaver, "owner")
+    theirs = made(internet.post(path, json=HOOK, headers=bearer(leaver)))
+    own = f"{path}/{theirs['id']}"
+    made(internet.post(f"{own}/secret", headers=bearer(leaver)))  # the one before is valid for a day
+    made(internet.post(f"{own}/test", headers=bearer(leaver)))
+
+    def signatures() -> set[str]:
+        with required_market.reading() as session:
+            row = session.get_one(Webhook, theirs["id"])
+            headers = signed_headers(required_market.signer, row, "a message", b"{}", theirs_at)
+            return set(headers["webhook-signature"].split())
+
+    theirs_at = now()
+    before = signatures()
+    assert len(before) == 2
+    made(internet.delete(f"{shop}/members/{leaver['id']}", headers=bearer(owner)))
+    assert signatures().isdisjoint(before) and len(signatures()) == 1
+    dead = internet.get(f"{own}/deliveries?status=dead", headers=bearer(owner)).json()
+    assert [one["type"] for one in dead] == ["ping"]
+    with required_market.reading() as session:
+        rows = select(Notice.account).where(Notice.type == "webhook.owner_left")
+        told = set(session.scalars(rows.where(Notice.account.startswith("user:"))))
+    assert f"user:{owner['id']}" in told and f"user:{leaver['id']}" not in told
 
 
 def test_a_change_by_another_owner_does_not_keep_the_address_of_one_who_goes(

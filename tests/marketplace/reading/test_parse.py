@@ -56,6 +56,34 @@ def test_money(parse: Parse, said: str, least: int | None, most: int | None) -> 
     assert (found.pop("min_price", None), found.pop("max_price", None), found) == (least, most, LAPTOP)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "laptop yang lagi promo",
+        "laptop diskon",
+        "ada laptop yang sedang diskon ga?",
+        "laptop lagi obral",
+        "laptop harga promo",
+        "laptops on sale",
+        "laptops that are on sale now",
+        "discounted laptop",
+        "laptop on promotion",
+    ],
+)
+def test_goods_on_promotion(parse: Parse, said: str) -> None:
+    assert parse(said) == {**LAPTOP, "on_promotion": True}
+
+
+@pytest.mark.parametrize("said", ["laptop ga harus diskon", "laptop tidak perlu promo", "laptop for sale"])
+def test_what_asks_for_no_promotion(parse: Parse, said: str) -> None:
+    assert "on_promotion" not in parse(said)
+
+
+def test_a_promotion_asked_for_later_keeps_the_goods(parse: Parse) -> None:
+    previous = {"category": "laptop", "max_price": 12 * MILLION}
+    assert parse("yang lagi promo aja", previous=previous) == {**previous, "on_promotion": True}
+
+
 @pytest.mark.parametrize("said", ["budget $500", "300 dollar", "under 200 usd", "RM 400"])
 def test_no_other_currency_is_rupiah(parse: Parse, said: str) -> None:
     assert parse(f"laptop {said}") == LAPTOP

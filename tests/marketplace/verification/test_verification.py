@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -12,7 +13,9 @@ from sqlalchemy import select
 from tests.marketplace.accounts import all_at_once, made
 from tests.marketplace.market_server import MarketServer, new_product
 from tests.marketplace.verification.card_pictures import NIK, ReadsJson, show, show_bytes
-from tis.marketplace.tables import AuditEntry, Supplier, SupplierVerification
+from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
+from tis.marketplace.columns import now
+from tis.marketplace.tables import AuditEntry, Supplier, SupplierMember, SupplierVerification
 
 _numbers = itertools.count(1)
 
@@ -190,6 +193,103 @@ def test_who_was_refused_does_not_pass_the_admin_by_withdrawing_or_by_another_na
     for name in ("Dewi Lestari", "Budi Santoso"):
         made(owner.client.put(path, json={"name": name}))
     assert made(show(owner.client, owner.id, nik=_nik()))["doubts"] == ["refused_before"]
+
+
+def test_who_was_refused_does_not_pass_the_admin_by_showing_a_card_and_withdrawing_it(
+    owner: Owner, admin: httpx2.Client
+) -> None:
+    made(show(owner.client, owner.id, nik=_nik()))
+    made(admin.put(f"/api/admin/verifications/{owner.id}", json={"status": "refused", "reason": "A bought card."}))
+    for _ in range(2):
+        assert made(show(owner.client, owner.id, nik=_nik()))["doubts"] == ["refused_before"]
+        made(owner.client.delete(f"/api/suppliers/{owner.id}/verification"))
+
+
+def _set_status(admin: httpx2.Client, supplier_id: int, status: str) -> None:
+    made(admin.put(f"/api/suppliers/{supplier_id}/status", json={"status": status, "reason": "Fraud."}))
+
+
+def _delete_with_its_owner(server: MarketServer, supplier_id: int) -> None:
+    """A suspended shop cannot sign in by itself: it is deleted with the account of the only person that owns it."""
+    user_id = server.user()
+    with server.market.writing() as session:
+        session.add(SupplierMember(supplier_id=supplier_id, user_id=user_id, role="owner"))
+    with server.as_(f"user:{user_id}") as client:
+        made(client.delete("/api/users/me"))
+
+
+@pytest.mark.parametrize("leaves_by", ["withdrawing", "another name", "deletion"])
+def test_the_card_of_a_suspended_shop_gives_no_badge_to_the_next(
+    owner: Owner, server: MarketServer, admin: httpx2.Client, stranger: httpx2.Client, leaves_by: str
+) -> None:
+    nik, path = _nik(), f"/api/suppliers/{owner.id}"
+    other = Owner(server)
+    made(show(owner.client, owner.id, nik=nik))
+    _set_status(admin, owner.id, "suspended")
+    if leaves_by == "withdrawing":
+        for _ in range(2):
+            answer = made(owner.client.delete(f"{path}/verification"))
+            assert answer == {"detail": "A digest of the card is kept until the suspension ends."}
+    elif leaves_by == "another name":
+        made(owner.client.put(path, json={"name": "Dewi Lestari"}))
+    else:
+        _delete_with_its_owner(server, owner.id)
+    assert made(admin.get(path))["verified_at"] is None
+    assert made(show(other.client, other.id, nik=nik))["doubts"] == ["shown_before"]
+    [waiting] = [one for one in _listed(admin) if one["supplier_id"] == other.id]
+    assert waiting["shown_before_by"] == [owner.id]
+    other.client.close()
+
+
+def test_when_the_suspension_ends_nothing_of_a_withdrawn_card_is_kept(
+    owner: Owner, server: MarketServer, admin: httpx2.Client
+) -> None:
+    nik, path = _nik(), f"/api/suppliers/{owner.id}/verification"
+    other = Owner(server)
+    made(show(owner.client, owner.id, nik=nik))
+    _set_status(admin, owner.id, "suspended")
+    made(owner.client.delete(path))
+    assert (owner.kept()["status"], owner.kept()["doubts"]) == ("refused", ["withdrawn"])
+    assert (
+        admin.put(f"/api/admin/verifications/{owner.id}", json={"status": "verified", "reason": "Yes."}).status_code
+        == 409
+    )
+    _set_status(admin, owner.id, "active")
+    assert owner.client.get(path).status_code == 404
+    assert made(show(other.client, other.id, nik=nik))["status"] == "verified"
+    other.client.close()
+
+
+def test_a_suspended_shop_shows_no_other_card_in_the_place_of_the_first(owner: Owner, admin: httpx2.Client) -> None:
+    nik = _nik()
+    _set_status(admin, owner.id, "suspended")
+    made(show(owner.client, owner.id, nik=nik))  # a first one may be why the suspension ends
+    refused = show(owner.client, owner.id, nik=_nik())
+    assert refused.status_code == 409 and "no other card" in refused.json()["detail"]
+    made(owner.client.delete(f"/api/suppliers/{owner.id}/verification"))
+    assert show(owner.client, owner.id, nik=_nik()).status_code == 409
+    assert made(show(owner.client, owner.id, nik=nik))["status"] == "verified"
+
+
+def test_the_digest_of_a_deleted_shop_goes_with_the_audit_log(
+    owner: Owner, server: MarketServer, admin: httpx2.Client
+) -> None:
+    made(show(owner.client, owner.id, nik=_nik()))
+    _set_status(admin, owner.id, "suspended")
+    _delete_with_its_owner(server, owner.id)
+
+    def kept() -> SupplierVerification | None:
+        with server.market.reading() as session:
+            return session.get(SupplierVerification, owner.id)
+
+    row = kept()
+    assert row is not None and (row.shown_by, row.decided_by, row.decided_reason) == (None, None, None)
+    delete_old_rows(server.market.writing, RetentionRules(audit_days=30))
+    assert kept() is not None
+    with server.market.writing() as session:
+        session.get_one(Supplier, owner.id).deleted_at = now() - timedelta(days=31)
+    delete_old_rows(server.market.writing, RetentionRules(audit_days=30))
+    assert kept() is None
 
 
 def test_of_a_deleted_shop_nothing_of_its_card_is_kept(owner: Owner, server: MarketServer) -> None:

@@ -30,6 +30,8 @@ from tis.marketplace.tables import (
     Promotion,
     Reservation,
     StockMovement,
+    Supplier,
+    SupplierVerification,
 )
 
 _MAX_AT_ONCE = 500
@@ -75,6 +77,8 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     if at := before.get("audit_days"):
         _delete(writing, (AuditEntry.id,), AuditEntry.at < at)
         _delete(writing, (DataRequest.id,), DataRequest.ended_at < at)
+        erased = select(Supplier.id).where(Supplier.email_key.not_like("%@%"), Supplier.deleted_at < at)
+        _delete(writing, (SupplierVerification.supplier_id,), SupplierVerification.supplier_id.in_(erased))
     if at := before.get("movement_days"):
         _in_batches(writing, partial(_carry_movements, before=at), _MAX_AT_ONCE)
     if ended := before.get("reservation_days"):

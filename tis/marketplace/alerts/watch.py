@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Select, delete, func, insert, or_, select, update
+from sqlalchemy import Select, delete, exists, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from tis.marketplace.alerts.product_alerts import CAN_BE_BOUGHT, tell_alerts
@@ -20,7 +20,7 @@ from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import PriceChange, ProductFacts, SavedSearch, SearchFind, UnwatchedChange
+from tis.marketplace.tables import PriceChange, ProductFacts, Promotion, SavedSearch, SearchFind, UnwatchedChange
 
 _MAX_NAMED = 20  # products in a notice of a search; the rest is counted
 _MAX_FINDS = 1000  # of a search: the oldest are forgotten
@@ -109,7 +109,9 @@ class Watch:
         return {
             number
             for number in matching
-            if created[number] > since_us or _was_dearer(session, number, saved, query.max_price)
+            if created[number] > since_us
+            or _was_dearer(session, number, saved, query.max_price)
+            or (query.on_promotion and _promotion_began(session, number, saved))
         }
 
     def _tell_finds(self) -> bool:
@@ -197,6 +199,12 @@ def _was_dearer(session: Session, product_id: int, saved: SavedSearch, max_price
     at_begin = select(PriceChange.price).where(of_product, PriceChange.valid_from <= since)
     prices = session.scalar(later), session.scalar(at_begin.order_by(PriceChange.id.desc()).limit(1))
     return any(price is not None and price > max_price for price in prices)
+
+
+def _promotion_began(session: Session, product_id: int, saved: SavedSearch) -> bool:
+    """The one in force, since the search tells."""
+    running = Promotion.product_id == product_id, Promotion.state == "running"
+    return bool(session.scalar(select(exists().where(*running, Promotion.begins_at > saved.tells_since))))
 
 
 def _forget_oldest(session: Session, number: int) -> None:

@@ -188,6 +188,9 @@ class _Writer:
         yield from self.found.told.get(card.id, ())
         if "price" in self.query.asked and (quantity := self.query.quantity or 1) > 1:
             yield self.say("together", count=self.count(quantity), total=rupiah(quantity * card.price))
+        if promotion := card.promotion:
+            prices = {"normal": rupiah(promotion.normal_price), "lowest": rupiah(promotion.lowest_price_30d)}
+            yield self.say("promotion", **prices)
         if card.condition == "used":
             yield condition_text(card.condition, self.language)
         if card.distance_km is not None and card.fulfilment is None:

@@ -176,6 +176,7 @@ def card_json(card: ProductCard) -> dict[str, Any]:
         "name": card.name,
         "price": card.price,
         "currency": "IDR",
+        "promotion": card.promotion and card.promotion.model_dump(mode="json", exclude={"id"}),
         "stock": card.available_quantity,
         "category": card.category,
         "brand": card.brand,

@@ -12,6 +12,7 @@ from tis.marketplace.assistant.wording import value_text
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.picture_links import PictureView
+from tis.marketplace.kit.promoted_prices import ShownPromotion
 from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.schemas import Fulfilment, rating_of
 from tis.marketplace.reading.asked import fact_patterns
@@ -57,6 +58,7 @@ class FoundProduct:
     rating_count: int
     distance_km: float | None
     fulfilment: Fulfilment | None
+    promotion: ShownPromotion | None = None  # that lowers `price` now
     picture: PictureView | None = None  # for people: models get no text of it
     actions: Sequence[OfferedAction] = ()  # for people, too
 
@@ -128,6 +130,7 @@ def card_of(hit: SearchHit, viewer: Viewer, *, with_advice: bool = True) -> Prod
         rating_count=product.rating_count,
         distance_km=distance_km,
         fulfilment=fulfilment,
+        promotion=product.promotion,
         picture=_picture(product.cover),
         actions=_actions(product),
         attributes=_attributes(product.attributes),

@@ -28,6 +28,7 @@ _DROPPED: dict[str, _Changes] = {
     "quantity": {"quantity": None},
     "fulfilment": {"fulfilment": None},
     "min_rating": {"min_rating": None},
+    "on_promotion": {"on_promotion": False},
     "condition": {"condition": None},
     "max_price": {"max_price": None},
     "city": {"cities": [], "provinces": [], "radius_km": None},

@@ -45,6 +45,8 @@ def _limits(query: StructuredQuery, language: Language, category_name: str) -> I
         yield "without brands", {"names": joined_names([one.title() for one in query.exclude_brands], language)}
     if query.condition:
         yield "in condition", {"condition": condition_text(query.condition, language)}
+    if query.on_promotion:
+        yield "on promotion", {}
     places = [*query.cities, *query.provinces]
     names = joined_names(places, language)
     kilometres = "" if query.radius_km is None else kilometres_text(query.radius_km, language)

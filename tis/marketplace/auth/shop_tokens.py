@@ -16,6 +16,7 @@ from tis.errors import Conflict, Forbidden, NotFound, Unauthenticated
 from tis.marketplace.auth.accounts import note_of_account, supplier_account
 from tis.marketplace.columns import now
 from tis.marketplace.kit.notice_deliveries import turn_off_webhooks_of
+from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import TokenScope
 from tis.marketplace.tables import ShopToken, Supplier
@@ -73,7 +74,7 @@ def revoke_tokens_of(session: Session, supplier_id: int, account: str) -> None:
     """Of one who may no longer make any, and could have kept a copy. Their webhooks are off."""
     own = ShopToken.supplier_id == supplier_id, ShopToken.created_by == account
     session.execute(delete(ShopToken).where(*own))
-    turn_off_webhooks_of(session, account, supplier_id)
+    notify(session, turn_off_webhooks_of(session, account, supplier_id))
 
 
 def program_principal(session: Session, token: str, scope: TokenScope | None, request_id: str) -> Principal:

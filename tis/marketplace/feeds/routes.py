@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from tis.http.client_address import client_address
+from tis.http.json_compression import takes_gzip
 from tis.marketplace.context import ContextDep, MarketServices, RequestContext
 from tis.marketplace.feeds.feed_entries import BATCH_SIZE, FeedEntries
 from tis.marketplace.feeds.feed_formats import CsvFeed, FeedFormat, JsonFeed, XmlFeed
@@ -73,7 +74,7 @@ async def _feed(request: Request, context: RequestContext, kind: str, form: Feed
     caller = client_address(request.scope)
     market.feed_slots.require_room(caller)
     parts = _parts(market, moment, form, after)
-    if _takes_gzip(request):
+    if takes_gzip(request.headers):
         parts, headers = _compressed(parts), {**headers, "Content-Encoding": "gzip"}
     return StreamingResponse(_body(market, caller, parts), media_type=form.media_type, headers=headers)
 
@@ -125,8 +126,3 @@ def _is_known(request: Request, etag: str, last_modified: datetime | None) -> bo
     with suppress(ValueError, TypeError):
         return last_modified.replace(microsecond=0) <= parsedate_to_datetime(since)
     return False
-
-
-def _takes_gzip(request: Request) -> bool:
-    accepted = [one.replace(" ", "").lower() for one in request.headers.get("accept-encoding", "").split(",")]
-    return any(one.partition(";")[0] == "gzip" and not one.endswith((";q=0", ";q=0.0")) for one in accepted)

@@ -25,6 +25,8 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "hold.ordered": NewsKind("holds"),
     "message.asked": NewsKind("messages", ("shop",)),
     "message.answered": NewsKind("messages", ("buyer",)),
+    "message.hidden": NewsKind("messages"),
+    "message.kept": NewsKind("messages"),
     "hold.ends_soon": NewsKind("holds", ("buyer",)),
     "order.placed": NewsKind("orders"),
     "order.accepted": NewsKind("orders"),
@@ -46,6 +48,7 @@ NEWS_KINDS: dict[str, NewsKind] = {
     "review.written": NewsKind("reviews", ("shop",)),
     "stock.low": NewsKind("stock", ("shop",)),
     "webhook.off": NewsKind("account", ("shop",)),
+    "webhook.owner_left": NewsKind("account", ("shop",)),
     "price.fell": NewsKind("prices", ("buyer",)),
     "search.match": NewsKind("prices", ("buyer",)),
     "stock.back": NewsKind("stock", ("buyer",)),
@@ -60,7 +63,9 @@ class News:
     data: Mapping[str, str | int]  # numbers to read what it is about; never a name or a phone
     buyer: str | None = None
     supplier_id: int | None = None
+    only: Role | None = None  # of those whom its kind tells
 
     @property
-    def kind(self) -> NewsKind:
-        return NEWS_KINDS[self.type]
+    def told(self) -> tuple[Role, ...]:
+        roles = NEWS_KINDS[self.type].told
+        return roles if self.only is None else tuple(role for role in roles if role == self.only)

@@ -3,6 +3,7 @@
 Reasons: `docs/decisions/0144-notices-that-go-out.md`.
 """
 
+import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +13,8 @@ from uuid import uuid4
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from tis.marketplace.kit.news import NEWS_KINDS
+from tis.marketplace.columns import now
+from tis.marketplace.kit.news import NEWS_KINDS, News
 from tis.marketplace.kit.notice_preferences import mailboxes_of, preferences_of
 from tis.marketplace.tables import NoticeDelivery, NoticePreferences, Webhook
 
@@ -56,12 +58,33 @@ def forget_deliveries(session: Session, accounts: Collection[str]) -> None:
         session.execute(delete(table).where(table.account.in_(accounts)))
 
 
-def turn_off_webhooks_of(session: Session, account: str, supplier_id: int | None = None) -> None:
-    """Of one who may no longer set any: the address may be theirs. Another owner looks at it, and turns it on again."""
+def turn_off_webhooks_of(session: Session, account: str, supplier_id: int | None = None) -> list[News]:
+    """Of one who may no longer set any: the address may be theirs, and they know the secret, so it is another one
+    then. Another owner looks at it, makes a secret, and turns it on again. Returns what the shops are told."""
     own = [Webhook.set_by == account]
     if supplier_id is not None:
         own.append(Webhook.supplier_id == supplier_id)
-    session.execute(update(Webhook).where(*own).values(status="off", off_reason="owner_left", set_by=None))
+    rows = session.scalars(select(Webhook).where(*own).order_by(Webhook.id).with_for_update(key_share=True)).all()
+    for row in rows:
+        row.set_by, row.seed, row.former_seed, row.former_until = None, new_webhook_seed(), None, None
+        switch_off(session, row, "owner_left", now())
+    return [
+        News("webhook.owner_left", {"webhook_id": row.id, "supplier_id": row.supplier_id}, None, row.supplier_id)
+        for row in rows
+    ]
+
+
+def switch_off(session: Session, row: Webhook, reason: str, moment: datetime) -> None:
+    """What waits is on the dead list then, from which an owner sends it again."""
+    row.status, row.off_reason = "off", reason
+    session.flush()
+    waiting = NoticeDelivery.webhook_id == row.id, NoticeDelivery.status == "waiting"
+    ended = update(NoticeDelivery).where(*waiting).values(status="dead", ended_at=moment, result="webhook off")
+    session.execute(ended, execution_options={"synchronize_session": False})
+
+
+def new_webhook_seed() -> str:
+    return secrets.token_hex(32)
 
 
 def _mails(session: Session, notices: Sequence[NoticeRow]) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ def _by_account(session: Session, pending: Sequence[News], *, is_open: bool) -> 
     members = _members(session, {one.supplier_id for one in pending if one.supplier_id is not None})
     news: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in pending:
-        for role in one.kind.told:
+        for role in one.told:
             for account in _told(one, role, members, is_open=is_open):
                 news[account].append({"type": one.type, "data": {**one.data, "role": role}})
     return news

@@ -17,7 +17,14 @@ from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.paging import Limit, page_response
 from tis.marketplace.kit.responses import no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
-from tis.marketplace.messages.drafts import ProductFact, chosen_by_model, chosen_by_words, draft_of, facts_of
+from tis.marketplace.messages.drafts import (
+    ProductFact,
+    WrittenText,
+    chosen_by_model,
+    chosen_by_words,
+    draft_of,
+    facts_of,
+)
 from tis.marketplace.messages.schemas import (
     DRAFTED,
     MAX_MESSAGES,
@@ -27,6 +34,7 @@ from tis.marketplace.messages.schemas import (
     AnswerDraftView,
     ReportDecision,
     ReportedMessage,
+    Side,
 )
 from tis.marketplace.messages.service import decide_report, find_talk, list_reported, messages_of, require_shop_side
 from tis.marketplace.messages.views import reported_views
@@ -35,7 +43,7 @@ from tis.marketplace.rates import limited
 from tis.marketplace.tables import OrderLine, Product, ShopTalk
 
 router = APIRouter(tags=["messages"], route_class=CheckedRoute)
-_MAX_ASKED = 5  # messages of the buyer that a draft answers
+_MAX_READ = 10  # messages that a draft looks at
 
 
 @router.post("/talks/{talk_id}/draft", responses=DRAFTED, dependencies=[limited("chats"), Depends(no_store)])
@@ -45,29 +53,32 @@ async def draft_answer(request: Request, talk_id: Id, context: ContextDep) -> An
     Its sentences are facts of the product as the database has them; a model, where there is one, only chooses which.
     Messages that look as if they gave orders to a model are not shown to it.
     """
-    question, facts, language, owner = await run_in_threadpool(_read, context, talk_id)
+    written, facts, language, owner = await run_in_threadpool(_read, context, talk_id)
     chosen: list[ProductFact] | None = None
-    if question:
+    if any(one.side == "buyer" for one in written):
         assistant = cast(TurnDatabase, context.market).assistant
-        chosen = await chosen_by_model(facts, question, assistant, owner, ticket_of(request))
-        chosen = chosen or chosen_by_words(facts, question)
+        chosen = await chosen_by_model(facts, written, assistant, owner, ticket_of(request))
+        chosen = chosen or chosen_by_words(facts, written)
     return AnswerDraftView(body=draft_of(chosen or [], language), facts=[one.name for one in chosen or []])
 
 
-def _read(context: RequestContext, talk_id: int) -> tuple[str, list[ProductFact], Language, str]:
+def _read(context: RequestContext, talk_id: int) -> tuple[list[WrittenText], list[ProductFact], Language, str]:
     with context.reading() as (session, principal):
         talk, side = find_talk(session, principal, talk_id)
         require_shop_side(side)
-        newest = messages_of(session, talk, None, _MAX_ASKED)
-        asked = [one for one in newest if one.side == "buyer" and one.body and not one.flagged_reason]
-        texts = [str(one.body) for one in asked if one.hidden_at is None]
-        language = language_of_talk(reversed(texts), language_of(None))
+        written = [
+            WrittenText(cast(Side, one.side), one.body)
+            for one in messages_of(session, talk, None, _MAX_READ)
+            if one.body and not one.flagged_reason and one.hidden_at is None
+        ]
+        asked = [one.text for one in written if one.side == "buyer"]
+        language = language_of_talk(reversed(asked), language_of(None))
         product = session.scalar(
             select(Product).where(Product.id == _product_id(session, talk)).options(joinedload(Product.supplier))
         )
         if product is None:
             raise NotFound(NO_TALK)
-        return "\n".join(texts), facts_of(product, language), language, f"market:{principal.account}"
+        return written, facts_of(product, language), language, f"market:{principal.account}"
 
 
 def _product_id(session: object, talk: ShopTalk) -> object:

@@ -12,6 +12,7 @@ from tis.marketplace.kit.picture_links import PictureView
 from tis.marketplace.kit.unknown_fields import StrictBody
 
 Side = Literal["buyer", "shop"]
+ClosedReason = Literal["product_gone", "shop_closed", "shop_suspended"]
 MAX_MESSAGES = 1000  # of a talk
 NO_TALK, NO_MESSAGE = "Talk not found", "Message not found"
 MessageText = text_up_to(2000)
@@ -67,6 +68,9 @@ class TalkView(BaseModel):
     read_by_other: int = Field(description="the number of the last message that the other side has read")
     waits_for: Side
     last_at: datetime
+    closed_reason: ClosedReason | None = Field(
+        description="why nobody writes any more; null: the talk goes on, as do those about open orders"
+    )
 
 
 class TalkDetail(TalkView):
@@ -119,6 +123,7 @@ _TALK: dict[str, Any] = {
     "read_by_other": 0,
     "waits_for": "shop",
     "last_at": "2026-11-28T03:00:00Z",
+    "closed_reason": None,
 }
 _REPORTED = {
     "talk_id": 5,
@@ -143,8 +148,8 @@ ASKED = responses(
     _FULL,
     KEY_USED,
 )
-_SUSPENDED = {403: "This supplier is suspended: it reads its messages, and writes none."}
-WRITTEN = responses(_DETAIL, TOKEN_REQUIRED, _SUSPENDED, {404: NO_TALK}, _FULL, KEY_USED)
+_CLOSED = {409: "These goods are not offered any more: this talk can be read, not continued."}
+WRITTEN = responses(_DETAIL, TOKEN_REQUIRED, {404: NO_TALK}, _CLOSED, KEY_USED)
 TALKS_LISTED = responses([_TALK], TOKEN_REQUIRED)
 SHOP_TALKS_LISTED = responses(
     [{**_TALK, "side": "shop", "buyer_name": "Dewi S."}], TOKEN_REQUIRED, {403: "This belongs to another supplier."}

@@ -13,11 +13,12 @@ from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.suspicious_texts import instruction_like
+from tis.marketplace.messages.closing import require_open_talk
 from tis.marketplace.messages.schemas import MAX_MESSAGES, NO_MESSAGE, NO_TALK, Side
 from tis.marketplace.orders.reading import find_order
 from tis.marketplace.policy import require_admin, require_somebody, talk_sides
 from tis.marketplace.products.service import find_product, supplier_for_member
-from tis.marketplace.tables import ShopMessage, ShopTalk, StoredPicture, Supplier
+from tis.marketplace.tables import ShopMessage, ShopTalk, StoredPicture
 
 _NEWS: dict[Side, str] = {"buyer": "message.asked", "shop": "message.answered"}
 
@@ -71,9 +72,8 @@ def write_message(
     picture_hash: str | None = None,
     is_drafted: bool = False,
 ) -> ShopMessage:
-    """One of `body` and `picture_hash`. Who writes has read what was there. A suspended shop writes no more."""
-    if side == "shop":
-        _require_not_suspended(session, principal, talk.supplier_id)
+    """One of `body` and `picture_hash`. Who writes has read what was there."""
+    require_open_talk(session, talk)
     locked = select(ShopTalk).where(ShopTalk.id == talk.id).with_for_update()
     talk = session.scalars(locked.execution_options(populate_existing=True)).one()
     if talk.num_messages >= MAX_MESSAGES:
@@ -97,10 +97,13 @@ def write_message(
     if picture_hash is not None:
         session.get_one(StoredPicture, picture_hash, with_for_update=True).unused_since = None
     session.flush()
-    data: dict[str, str | int] = {"talk_id": talk.id, "number": message.number, "supplier_id": talk.supplier_id}
-    data |= {name: value for name in ("product_id", "order_id") if (value := getattr(talk, name)) is not None}
-    notify(session, [News(_NEWS[side], data, talk.buyer, talk.supplier_id)])
+    notify(session, [News(_NEWS[side], _data_of(talk, message), talk.buyer, talk.supplier_id)])
     return message
+
+
+def _data_of(talk: ShopTalk, message: ShopMessage) -> dict[str, str | int]:
+    data: dict[str, str | int] = {"talk_id": talk.id, "number": message.number, "supplier_id": talk.supplier_id}
+    return data | {name: value for name in ("product_id", "order_id") if (value := getattr(talk, name)) is not None}
 
 
 def messages_of(session: Session, talk: ShopTalk, before: int | None, limit: int) -> Sequence[ShopMessage]:
@@ -176,22 +179,26 @@ def list_reported(
 
 
 def decide_report(session: Session, principal: Principal, talk_id: int, number: int, status: str) -> ShopMessage:
-    """Hidden, nobody reads it any more. Kept, the report is settled; it can be decided otherwise later."""
+    """Hidden, nobody reads it any more. Kept, the report is settled; it can be decided otherwise later.
+
+    Both sides are told when it goes or comes back, but who wrote what is kept does not learn of the report.
+    """
     require_admin(principal)
     message = _message_for_update(session, talk_id, number)
     if message is None or message.reported_at is None:
         raise NotFound(NO_MESSAGE)
+    before = None if message.decided_by is None else "hidden" if message.hidden_at else "kept"
     message.hidden_at = now() if status == "hidden" else None
     message.decided_by = principal.account
+    if before != status:
+        talk = session.get_one(ShopTalk, talk_id)
+        reporter: Side = "shop" if message.side == "buyer" else "buyer"
+        only = reporter if (before, status) == (None, "kept") else None
+        news = News(f"message.{status}", _data_of(talk, message), talk.buyer, talk.supplier_id, only)
+        notify(session, [news])
     audit.note(session, principal, "message.decide", "talk", talk_id, number=number, status=status)
     session.flush()
     return message
-
-
-def _require_not_suspended(session: Session, principal: Principal, supplier_id: int) -> None:
-    status = session.scalar(select(Supplier.status).where(Supplier.id == supplier_id))
-    if status == "suspended" and not principal.is_open:
-        raise Forbidden("This supplier is suspended: it reads its messages, and writes none.")
 
 
 def _message_for_update(session: Session, talk_id: int, number: int) -> ShopMessage | None:

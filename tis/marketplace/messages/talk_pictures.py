@@ -8,6 +8,7 @@ from tis.errors import TooLarge, Unprocessable
 from tis.http.multipart import read_form
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.fields import Id
+from tis.marketplace.messages.closing import require_open_talk
 from tis.marketplace.messages.service import find_talk
 from tis.media.limits import in_mib
 
@@ -29,7 +30,7 @@ TALK_PICTURE_FORM: dict[str, Any] = {
 
 def _require_talk(talk_id: Id, context: ContextDep) -> None:
     with context.reading() as (session, principal):
-        find_talk(session, principal, talk_id)
+        require_open_talk(session, find_talk(session, principal, talk_id)[0])
 
 
 async def _read_picture(request: Request, context: ContextDep, _: Annotated[None, Depends(_require_talk)]) -> bytes:

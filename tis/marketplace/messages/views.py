@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.auth.accounts import split_account
 from tis.marketplace.kit.fields import abbreviated_name
 from tis.marketplace.kit.picture_links import PictureView, picture_view
+from tis.marketplace.messages.closing import closed_reasons
 from tis.marketplace.messages.schemas import ReportedMessage, ShopMessageView, Side, TalkDetail, TalkView
 from tis.marketplace.messages.service import messages_of
 from tis.marketplace.tables import Order, Product, ShopMessage, ShopTalk, StoredPicture, Supplier, User
@@ -22,6 +23,7 @@ def talk_views(session: Session, talks: Sequence[tuple[ShopTalk, Side]]) -> list
     bought = select(Order.id, Order.number).where(Order.id.in_({talk.order_id for talk, _ in talks}))
     orders = {row.id: row.number for row in session.execute(bought)}
     buyers = _buyer_names(session, [talk.buyer for talk, side in talks if side == "shop" and talk.buyer])
+    closed = closed_reasons(session, [talk for talk, _ in talks])
     return [
         TalkView(
             id=talk.id,
@@ -37,6 +39,7 @@ def talk_views(session: Session, talks: Sequence[tuple[ShopTalk, Side]]) -> list
             read_by_other=talk.shop_read if side == "buyer" else talk.buyer_read,
             waits_for=talk.waits_for,
             last_at=talk.last_at,
+            closed_reason=closed.get(talk.id),
         )
         for talk, side in talks
     ]

@@ -51,11 +51,20 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "A paid order is late: its buyer may cancel it",
     ),
     "order.returned": ("Pesanan dikembalikan", "An order was returned"),
+    "message.hidden": ("Admin telah menghapus sebuah pesan", "An admin has removed a message"),
+    "message.kept": (
+        "Admin telah memeriksa pesan yang dilaporkan dan membiarkannya",
+        "An admin has looked at a reported message and leaves it",
+    ),
     "review.written": ("Ada ulasan baru untuk barang Anda", "A new review of your goods"),
     "stock.low": ("Stok hampir habis", "Stock is low"),
     "webhook.off": (
         "Webhook toko Anda dimatikan karena tidak menjawab",
         "A webhook of your shop is off, as it did not answer",
+    ),
+    "webhook.owner_left": (
+        "Webhook toko Anda dimatikan karena pemilik yang memasangnya sudah keluar; buat rahasia baru dahulu",
+        "A webhook of your shop is off, as the owner who set it has left; make a new secret before you turn it on",
     ),
 }
 # For kinds without a text of their own.

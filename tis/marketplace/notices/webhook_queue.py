@@ -17,11 +17,11 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.kit.news import News
-from tis.marketplace.kit.notice_deliveries import WebhookRules
+from tis.marketplace.kit.notice_deliveries import WebhookRules, switch_off
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.notices.webhook_http import PostOutcome
-from tis.marketplace.notices.webhooks import body_of, signed_headers, switch_off
+from tis.marketplace.notices.webhooks import body_of, signed_headers
 from tis.marketplace.tables import NoticeDelivery, Webhook
 
 _log = logging.getLogger("tis.marketplace")

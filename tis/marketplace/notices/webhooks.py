@@ -7,7 +7,6 @@ import base64
 import hashlib
 import hmac
 import json
-import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -18,7 +17,14 @@ from sqlalchemy.orm import Session
 from tis.errors import BadRequest, Conflict, NotFound
 from tis.marketplace.auth.accounts import note_of_account, supplier_account
 from tis.marketplace.columns import now
-from tis.marketplace.kit.notice_deliveries import TRIED_FOR, WebhookRules, delivery_row, new_message_id
+from tis.marketplace.kit.notice_deliveries import (
+    TRIED_FOR,
+    WebhookRules,
+    delivery_row,
+    new_message_id,
+    new_webhook_seed,
+    switch_off,
+)
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.notices.webhook_http import usable_url
@@ -44,7 +50,7 @@ def create_webhook(
             f"A shop has at most {rules.max_per_supplier} webhooks: delete one first.", code="too_many_webhooks"
         )
     row = Webhook(
-        supplier_id=supplier_id, url=url, groups=sorted(set(groups)), seed=_new_seed(), set_by=principal.account
+        supplier_id=supplier_id, url=url, groups=sorted(set(groups)), seed=new_webhook_seed(), set_by=principal.account
     )
     session.add(row)
     session.flush()
@@ -91,17 +97,8 @@ def delete_webhook(session: Session, principal: Principal, row: Webhook) -> None
 def renew_secret(session: Session, principal: Principal, row: Webhook) -> None:
     """For a day the secret before signs, too."""
     row.former_seed, row.former_until = row.seed, now() + _FORMER_SECRET_VALID
-    row.seed = _new_seed()
+    row.seed = new_webhook_seed()
     _note(session, principal, row, "webhook.secret")
-
-
-def switch_off(session: Session, row: Webhook, reason: str, moment: datetime) -> None:
-    """What waits is on the dead list then, from which an owner sends it again."""
-    row.status, row.off_reason = "off", reason
-    session.flush()
-    waiting = NoticeDelivery.webhook_id == row.id, NoticeDelivery.status == "waiting"
-    ended = update(NoticeDelivery).where(*waiting).values(status="dead", ended_at=moment, result="webhook off")
-    session.execute(ended, execution_options={"synchronize_session": False})
 
 
 def add_ping(session: Session, row: Webhook) -> NoticeDelivery:
@@ -181,10 +178,6 @@ def _require_usable(url: str, rules: WebhookRules) -> None:
 def _key_of(signer: Signer, seed: str) -> bytes:
     """Whoever reads the database alone can sign nothing."""
     return bytes.fromhex(signer.digest(f"webhook\n{seed}".encode()))
-
-
-def _new_seed() -> str:
-    return secrets.token_hex(32)
 
 
 def _note(session: Session, principal: Principal, row: Webhook, what: str, **changes: Any) -> None:

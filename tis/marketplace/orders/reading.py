@@ -163,10 +163,10 @@ def _sees_where_it_goes(principal: Principal, order: Order) -> bool:
 
 
 def _sees_contact(principal: Principal, order: Order) -> bool:
-    return sees_order_contact(principal, order.supplier_id, order.accepted_at, _needed_until(order))
+    return sees_order_contact(principal, order.supplier_id, order.accepted_at, needed_until(order))
 
 
-def _needed_until(order: Order) -> datetime | None:
+def needed_until(order: Order) -> datetime | None:
     """Until when the shop needs to reach the buyer. Not at all where nothing was sold and nothing is owed."""
     ended_at = order.ended_at or (order.due_at if state_of(order) != order.state else None)
     if ended_at is None:

@@ -73,6 +73,7 @@ class StructuredQuery(BaseModel):
     min_rating: float | None = Field(None, ge=0, le=5)
     condition: Literal["new", "used"] | None = None
     fulfilment: Literal["delivery", "pickup"] | None = None
+    on_promotion: bool = Field(False, description="only goods whose price a promotion lowers now")
     sort: QuerySort | None = None
     order_by: AttributeOrder | None = None
     compare: ComparedThings | None = None

@@ -28,6 +28,8 @@ _OF = "(?: dari| dr| dengan| dgn| sama| ama| di| lokasi| tempat| tempat tinggal)
 _CAN = "(?:bisa |mau |bs |yang |yg |harus )*"
 _STOCK = "(?:ketersediaan|stok|sto[ck]{1,2}|stcok)(?:nya)?"
 _STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
+_PROMOTION = "(?:promo(?:si|nya|an)?|di ?diskon|diskon(?:an|nya)?|potongan harga|harga coret|obral(?:an)?|cuci gudang)"
+_ON_SALE = "(?:(?:on|in) (?:sale|promo(?:tion)?|discount|offer)|discounted|with (?:a )?discount)"
 # Fields, the values that words set them to, and forms of these words. What one has taken the next does not see.
 _FORMS: tuple[tuple[str, Any, str], ...] = (
     (
@@ -57,6 +59,19 @@ _FORMS: tuple[tuple[str, Any, str], ...] = (
         (?:walau|meski|biar)(?:pun)?(?: stok(?:nya)?)?(?: sedang| lagi| sudah)? {_SOLD_OUT}
         (?:pre ?order|po|inden[t]?)(?: juga| pun)? {_FINE}
         (?:show|tampilkan|lihatkan)(?: me)?(?: also)? (?:{_SOLD_OUT})(?: ones| items)?
+        """,
+    ),
+    (
+        "on_promotion",
+        False,
+        rf"{_NOT} (?:(?:harus|perlu|mesti|usah|have to be|yang|yg|lagi|sedang) )*(?:{_PROMOTION}|{_ON_SALE})",
+    ),
+    (
+        "on_promotion",
+        True,
+        rf"""
+        (?:yang |yg |lagi |sedang |lg |sdg |ada |kena |dapat |dengan |harga |barang )*{_PROMOTION}(?: aja| saja)?
+        (?:that (?:is|are) |which (?:is|are) |currently |now )*{_ON_SALE}(?: now| only)?
         """,
     ),
     (

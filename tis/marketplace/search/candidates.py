@@ -105,6 +105,8 @@ def filter_conditions(query: ProductQuery, keys: FilterKeys, prefix: str = "") -
         with_badge = "EXISTS (SELECT 1 FROM suppliers v WHERE v.id = p.supplier_id AND v.verified_at IS NOT NULL)"
         sql = with_badge if few is None else f"p.supplier_id IN {id_list(few)}" if few else _NOTHING
         yield "", sql, {}
+    if query.on_promotion:
+        yield "", "EXISTS (SELECT 1 FROM promotions o WHERE o.product_id = p.product_id AND o.state = 'running')", {}
     if query.large_quantity is not None:
         # Not a column of `product_search`: every reservation would write it, and its row is otherwise written only when
         # the last unit goes or the first one comes.

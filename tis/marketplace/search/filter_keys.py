@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.reading.tokens import joined_word, tokenize
 from tis.marketplace.reading.vocabulary import Vocabulary
@@ -14,12 +15,13 @@ from tis.marketplace.search.city_filter import CityKeys, resolve_cities
 from tis.marketplace.search.query import AttributeFilter, ProductQuery, SearchLimits
 from tis.marketplace.search.sql import id_list, placeholders, run, run_once
 from tis.marketplace.search.text_query import TextMatch, TextQuery
-from tis.marketplace.tables import Supplier
+from tis.marketplace.tables import Promotion, Supplier
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
 STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity LIMIT :max_products"
 _MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 _MAX_VERIFIED = 200  # suppliers that are named one by one
+_MAX_ON_PROMOTION = 1000  # products that are named one by one
 _NUM_TIERS_READ = 4  # usually
 _OF_VARIANTS = "FROM product_search WHERE group_id IS NOT NULL AND sellable = 1"
 _REPEATED_IN_CATEGORY = (
@@ -53,6 +55,8 @@ def filter_keys(
         ids = _within(ids, ids_of_sku(session, index, query.sku))
     if query.large_quantity is not None:
         ids = _within(ids, ids_with_stock(session, query.large_quantity, limits.max_products_of_large_stock))
+    if query.on_promotion:
+        ids = _within(ids, ids_on_promotion(session))
     # The set of these products is read anew for each tier of a text.
     most = limits.max_products_of_rare_attributes // (1 if query.text is None else _NUM_TIERS_READ)
     return FilterKeys(
@@ -125,6 +129,15 @@ def ids_with_stock(session: Session, quantity: int, max_products: int) -> list[i
         return None
     available = f"SELECT id FROM products WHERE on_hand - reserved >= :quantity AND id IN {id_list(ids)}"
     return [product_id for [product_id] in run(session, available, {"quantity": quantity})] if ids else []
+
+
+def ids_on_promotion(session: Session) -> Sequence[int] | None:
+    """While few products are, these are read and not all goods in search of them."""
+    # The first condition is that of the index, which SQLite does not conclude from the third.
+    is_open = Promotion.state.in_(("running", "sold_out")), Promotion.ends_at > now()
+    found = select(Promotion.product_id).where(*is_open, Promotion.state == "running").limit(_MAX_ON_PROMOTION + 1)
+    ids = session.scalars(found).all()
+    return None if len(ids) > _MAX_ON_PROMOTION else ids
 
 
 def _within(ids: tuple[int, ...] | None, others: Sequence[int] | None) -> tuple[int, ...] | None:

@@ -52,6 +52,7 @@ class ProductQuery:
     quantity: int | None = None  # that so many can be bought at once
     fulfilment: FulfilmentKind | None = None  # what the shop offers; delivery also reaches the origin, if that is known
     of_verified_shops: bool = False
+    on_promotion: bool = False
     supplier_id: int | None = None
     condition: str | None = None
     min_price: int | None = None

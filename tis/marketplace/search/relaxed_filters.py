@@ -27,6 +27,7 @@ _DROPPED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("quantity", {"quantity": None}),
     ("fulfilment", {"fulfilment": None}),
     ("verified", {"of_verified_shops": False}),
+    ("on_promotion", {"on_promotion": False}),
     ("min_rating", {"min_rating": None}),
     ("condition", {"condition": None}),
     ("attributes", {"attributes": ()}),

@@ -5,7 +5,6 @@ rest goes on with the next batch, on any server: docs/decisions/0041-sheets.md.
 """
 
 import logging
-import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from uuid import uuid4
@@ -31,8 +30,6 @@ _MAX_UNFINISHED = 100
 _NUM_KEPT = 20  # finished imports of a supplier; older ones are forgotten
 _MAX_TRIES = 3
 _RETRY_AFTER_SECONDS = 30
-# Between two batches. The writers that wait take no turns: without it the next batch might always be first.
-_PAUSE_SECONDS = 0.05
 _log = logging.getLogger("tis.marketplace")
 OpenTransaction = Callable[[], AbstractContextManager[Session]]
 # The rights that an account has now, for a request id; None if it is closed or suspended.
@@ -119,7 +116,7 @@ def _require_room(session: Session, supplier_id: int) -> None:
 
 
 class ImportWorker:
-    """One thread. Every server has one; the lock on the row of an import decides which of them takes its next batch."""
+    """Every server has one; the lock on the row of an import decides which of them takes its next batch."""
 
     def __init__(
         self,
@@ -128,7 +125,6 @@ class ImportWorker:
         search: ProductSearch,
         find_principal: FindPrincipal,
         max_products: int | None = None,  # of a supplier
-        interval_seconds: float = 3.0,
         *,
         public_url: str = "",
     ) -> None:
@@ -138,25 +134,6 @@ class ImportWorker:
         self._find_principal = find_principal
         self._max_products = max_products
         self._public_url = public_url
-        self._interval_seconds = interval_seconds
-        self._end = threading.Event()
-        self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="sheet-importer", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        """After an import was committed."""
-        self._wake.set()
-
-    def stop(self) -> None:
-        """Waits for the batch that is being imported."""
-        self._end.set()
-        self._wake.set()
-        if self._thread:
-            self._thread.join()
 
     def step(self) -> bool:
         """Imports the next batch; False if there is none. Imports take turns: the longest untouched is next."""
@@ -237,18 +214,6 @@ class ImportWorker:
             if job := session.scalar(unfinished.with_for_update()):
                 job.detail = detail[:500]
                 _finish(session, job, "failed")
-
-    def _run(self) -> None:
-        while not self._end.is_set():
-            try:
-                while self.step() and not self._end.wait(_PAUSE_SECONDS):
-                    pass
-            except DatabaseUnavailable:
-                pass  # `tis.database` has logged it
-            except Exception as fault:
-                log_exception("the importer of sheets failed; it tries again shortly", fault, "-")
-            self._wake.wait(self._interval_seconds)
-            self._wake.clear()
 
 
 def _finish(session: Session, job: SheetImport, status: str) -> None:

@@ -15,7 +15,7 @@ from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.notice_deliveries import turn_off_webhooks_of
-from tis.marketplace.kit.notice_outbox import forget_notices
+from tis.marketplace.kit.notice_outbox import forget_notices, notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.talk_erasure import erase_talks
 from tis.marketplace.orders.ending import end_orders_of, has_waiting_orders
@@ -26,7 +26,7 @@ from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.stock.ending import release_all
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.schemas import LAST_LOGIN
-from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_update
+from tis.marketplace.suppliers.service import close_supplier, forget_card, lock_supplier_for_update
 from tis.marketplace.tables import (
     IdempotentRequest,
     RefreshToken,
@@ -80,13 +80,13 @@ def close_or_delete_supplier(
 
 def erase_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
     """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
-    for table in (SupplierMember, SupplierInvitation, ShopToken, ShopPaymentMethods, SupplierVerification, Webhook):
+    for table in (SupplierMember, SupplierInvitation, ShopToken, ShopPaymentMethods, Webhook):
         session.execute(delete(table).where(table.supplier_id == supplier.id))
+    _erase_verification(session, supplier)
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
     supplier.email_confirmed_at = None
     supplier.phone = supplier.address = supplier.password_hash = None
-    supplier.verified_at = None
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     supplier.opening_hours = supplier.time_zone = None
     close_supplier(session, principal, search, supplier)
@@ -94,6 +94,16 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     search.refresh_supplier(session, supplier.id)  # of a shop that was closed before: its products have its old words
     index_supplier_words(session, [supplier.id])
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)
+
+
+def _erase_verification(session: Session, supplier: Supplier) -> None:
+    """The digest of a suspended shop stays for `AUDIT_RETENTION_DAYS`: its card would give the badge to the next."""
+    forget_card(session, supplier)
+    shown = session.get(SupplierVerification, supplier.id)
+    if shown is not None and supplier.status == "suspended":
+        shown.shown_by = shown.decided_by = shown.decided_reason = None
+    elif shown is not None:
+        session.delete(shown)
 
 
 def has_login(session: Session, supplier: Supplier) -> bool:
@@ -123,4 +133,4 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
         session.execute(delete(account.class_).where(account.in_(accounts)))
     for one in accounts:
         delete_links(session, one)
-        turn_off_webhooks_of(session, one)
+        notify(session, turn_off_webhooks_of(session, one))

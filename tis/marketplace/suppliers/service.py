@@ -42,6 +42,7 @@ from tis.marketplace.tables import (
 )
 
 NO_CARD = "none of "  # instead of a digest: the card was withdrawn
+WITHDRAWN_CARD = "withdrawn"  # among `doubts`: only the digest is kept, until the suspension ends
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
 _PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
@@ -128,14 +129,27 @@ def change_supplier(
 
 def forget_card(session: Session, supplier: Supplier) -> None:
     """What is kept of the card that it showed, and the badge. A refusal stays, without the card: else who is refused
-    would withdraw, show the card again, and pass by the admin."""
+    would withdraw, show the card again, and pass by the admin. While a shop is suspended the digest stays, too: else
+    its card would give the badge to the next shop."""
     shown = session.get(SupplierVerification, supplier.id, with_for_update=True, populate_existing=True)
-    if shown is not None and shown.status == "refused":
-        shown.card_digest, shown.first_digest = f"{NO_CARD}{supplier.id}", None
-        shown.name_matches, shown.doubts = False, []
-    elif shown is not None:
-        session.delete(shown)
     supplier.verified_at = None
+    if shown is None:
+        return
+    is_refused, is_suspended = was_refused(shown), supplier.status == "suspended"
+    if not (is_refused or is_suspended):
+        session.delete(shown)
+        return
+    shown.status, shown.name_matches, shown.first_digest = "refused", False, None
+    if not is_suspended:
+        shown.card_digest = f"{NO_CARD}{supplier.id}"
+    found = {"refused_before": is_refused, WITHDRAWN_CARD: is_suspended}
+    shown.doubts = [name for name, is_so in found.items() if is_so]
+
+
+def was_refused(shown: SupplierVerification) -> bool:
+    """By an admin, who has not pardoned it since."""
+    is_decided = shown.status == "refused" and shown.decided_at is not None
+    return shown.status != "verified" and (is_decided or "refused_before" in shown.doubts)
 
 
 def close_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
@@ -167,9 +181,17 @@ def set_status(
     if before != status:
         if status == "suspended":
             end_all_chains(session, supplier_account(supplier_id))
+        else:
+            _forget_withdrawn_card(session, supplier)
         noted = {"reason": reason} if reason else {}
         _record_status(session, principal, search, supplier, "supplier.status", status=[before, status], **noted)
     return supplier
+
+
+def _forget_withdrawn_card(session: Session, supplier: Supplier) -> None:
+    shown = session.get(SupplierVerification, supplier.id)
+    if shown is not None and WITHDRAWN_CARD in shown.doubts:
+        forget_card(session, supplier)
 
 
 def _record_status(

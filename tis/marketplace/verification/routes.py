@@ -125,10 +125,17 @@ def read_verification(supplier_id: Id, context: ContextDep) -> VerificationView:
 
 @router.delete("/suppliers/{supplier_id}/verification", responses=WITHDRAWN, tags=["suppliers"])
 def withdraw_consent(supplier_id: Id, context: ContextDep) -> Message:
-    """Withdraw the consent, for owners: what is kept of the card is deleted, and the badge goes. Idempotent."""
+    """Withdraw the consent, for owners: what is kept of the card is deleted, and the badge goes. Idempotent.
+
+    Of a suspended supplier the digest stays until the suspension ends, so that its card verifies no other one.
+    """
     with context.writing() as (session, principal):
-        withdraw(session, principal, supplier_id)
-    return Message(detail="Nothing of a card is kept.")
+        keeps_digest = withdraw(session, principal, supplier_id)
+    return Message(
+        detail="A digest of the card is kept until the suspension ends."
+        if keeps_digest
+        else "Nothing of a card is kept."
+    )
 
 
 @router.get("/admin/verifications", response_model=list[DoubtfulSupplier], responses=LISTED, tags=["admin"])

@@ -12,7 +12,7 @@ from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.suppliers.schemas import OWNER_REQUIRED
 
 VerificationStatus = Literal["verified", "doubtful", "refused"]
-Doubt = Literal["name_differs", "shown_before", "contradicts_itself", "photocopy", "refused_before"]
+Doubt = Literal["name_differs", "shown_before", "contradicts_itself", "photocopy", "refused_before", "withdrawn"]
 NOT_SHOWN = "This supplier has shown no card."
 
 CARD_FORM: dict[str, Any] = {
@@ -46,7 +46,10 @@ class VerificationView(BaseModel):
     method: Literal["ktp-ocr"]
     checked_at: datetime
     name_matches: bool = Field(description="the name on the card is that of the supplier")
-    doubts: list[Doubt] = Field(description="why an admin decides, or decided")
+    doubts: list[Doubt] = Field(
+        description="why an admin decides, or decided; `withdrawn`: the supplier is suspended, and until that ends "
+        "a digest is kept against doubles"
+    )
     decided_at: datetime | None
     decided_reason: str | None
 
@@ -94,7 +97,7 @@ UNREADABLE = {
 CHECKED = responses(
     _VERIFIED,
     OWNER_REQUIRED,
-    {409: "Another supplier shows this card at this moment. Try again."},
+    {409: "While it is suspended, this supplier shows no other card than before."},
     UNREADABLE,
     {503: "Cards cannot be read here: OCR is not installed."},
 )

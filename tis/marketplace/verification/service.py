@@ -13,7 +13,13 @@ from tis.marketplace.kit.card_check import SeenCard
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.policy import require_admin, require_owner
-from tis.marketplace.suppliers.service import NO_CARD, forget_card, lock_supplier_for_update
+from tis.marketplace.suppliers.service import (
+    NO_CARD,
+    WITHDRAWN_CARD,
+    forget_card,
+    lock_supplier_for_update,
+    was_refused,
+)
 from tis.marketplace.tables import Supplier, SupplierVerification
 from tis.marketplace.verification.names import names_match
 from tis.marketplace.verification.schemas import (
@@ -52,12 +58,13 @@ def record_card(
     digest = signer.digest(b"identity card:" + (card.nik or "").encode())
     matches = names_match(card.name or "", supplier.name)
     before = session.get(SupplierVerification, supplier_id)
+    _require_same_while_suspended(supplier, before, digest)
     found = {
         "name_differs": not matches,
         "shown_before": bool(_others_with(session, digest, supplier_id)),
         "contradicts_itself": card.contradicts_itself,
         "photocopy": card.is_photocopy,
-        "refused_before": before is not None and before.status == "refused",
+        "refused_before": before is not None and was_refused(before),
     }
     doubts = [name for name, is_so in found.items() if is_so]
     verification = before or SupplierVerification(supplier_id=supplier_id)
@@ -86,15 +93,16 @@ def find_verification(session: Session, principal: Principal, supplier_id: int) 
     return _find(session, supplier_id)
 
 
-def withdraw(session: Session, principal: Principal, supplier_id: int) -> None:
-    """The consent: nothing is kept any more, and the badge goes."""
+def withdraw(session: Session, principal: Principal, supplier_id: int) -> bool:
+    """The consent: the badge goes, and what is kept. Returns whether the digest stays, as the shop is suspended."""
     supplier = lock_supplier_for_update(session, principal, supplier_id)
-    if supplier.verified_at is None and session.get(SupplierVerification, supplier_id) is None:
-        return
-    forget_card(session, supplier)
-    supplier.version += 1
-    session.flush()
-    audit.note(session, principal, "supplier.unverify", "supplier", supplier_id)
+    shown = session.get(SupplierVerification, supplier_id)
+    if supplier.verified_at is not None or shown is not None:
+        forget_card(session, supplier)
+        supplier.version += 1
+        session.flush()
+        audit.note(session, principal, "supplier.unverify", "supplier", supplier_id)
+    return shown is not None and WITHDRAWN_CARD in shown.doubts
 
 
 def list_verifications(
@@ -121,7 +129,8 @@ def decide(
     require_admin(principal)
     supplier = lock_supplier_for_update(session, principal, supplier_id)
     verification = _find(session, supplier_id)
-    if verification.card_digest.startswith(NO_CARD) and decision.status == "verified":
+    is_withdrawn = verification.card_digest.startswith(NO_CARD) or WITHDRAWN_CARD in verification.doubts
+    if is_withdrawn and decision.status == "verified":
         raise Conflict("The card was withdrawn: the shop has to show one again.", code="card_withdrawn")
     before, verification.status = verification.status, decision.status
     verification.first_digest = None
@@ -139,6 +148,13 @@ def decide(
         reason=decision.reason,
     )
     return _for_admins(session, verification, supplier)
+
+
+def _require_same_while_suspended(supplier: Supplier, before: SupplierVerification | None, digest: str) -> None:
+    """Another card would take the place of the digest that has to stay."""
+    has_card = before is not None and not before.card_digest.startswith(NO_CARD)
+    if supplier.status == "suspended" and before is not None and has_card and before.card_digest != digest:
+        raise Conflict("While it is suspended, this supplier shows no other card than before.", code="card_kept")
 
 
 def verification_view(verification: SupplierVerification) -> VerificationView:

@@ -1,7 +1,7 @@
 /** The talks of a shop: those that wait for it, which the menu of parts counts, and all. */
 
 import { computed } from "../../app/view.js";
-import { t } from "../../app/words.js";
+import { has, t } from "../../app/words.js";
 import { toast } from "../../design/components.js";
 import { followTalks, talkList } from "../../market/talks/talk_calls.js";
 
@@ -19,6 +19,7 @@ export const readAll = (shopId) => allTalks.read(pathOf(shopId));
 export function followTalksOfShop(shopId) {
   readWaiting(shopId);
   return followTalks("shop", [waitingTalks, allTalks], (notice, isShown) => {
-    if (notice.supplier_id === shopId && !isShown) toast(t("talk.news.asked"), "message-circle");
+    const message = notice.type.replace("message.", "talk.news.");
+    if (notice.supplier_id === shopId && !isShown && has(message)) toast(t(message), "message-circle");
   });
 }

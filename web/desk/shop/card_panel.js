@@ -7,7 +7,7 @@ import { marketJson } from "../../market/market_calls.js";
 import { messageOf } from "../own_shop/messages_of.js";
 import { readProfile } from "./own_profile.js";
 
-const KINDS = { verified: "good", doubtful: "warn", refused: "bad" };
+const KINDS = { verified: "good", doubtful: "warn", refused: "bad", suspended: "warn" };
 
 export function CardPanel({ shop }) {
   const path = `api/suppliers/${shop.id}/verification`;
@@ -16,8 +16,11 @@ export function CardPanel({ shop }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState("");
   const picker = useRef(null);
-  const read = () => marketJson(path).then(setShown, (fault) => (fault.status === 404 ? setShown(null) : setError(messageOf(fault))));
-  useEffect(() => { read(); }, []);
+  const read = () => marketJson(path).catch((fault) => {
+    if (fault.status === 404) return null;
+    throw fault;
+  });
+  useEffect(() => { read().then(setShown, (fault) => setError(messageOf(fault))); }, []);
   const doing = async (work) => {
     setBusy(true);
     setError("");
@@ -41,14 +44,16 @@ export function CardPanel({ shop }) {
   };
   const withdraw = () => doing(async () => {
     await marketJson(path, { method: "DELETE" });
-    setShown(null);
-    toast(t("own.card.withdrawn"));
+    const kept = await read();
+    setShown(kept);
+    if (!kept) toast(t("own.card.withdrawn"));
   });
-  return html`<section class="card own-panel stack" aria-busy=${isBusy}><header role="presentation"><${Icon} name="shield-check" /><h2 class="grow">${t("own.card")}</h2>${shown && html`<${Badge} kind=${KINDS[shown.status]}>${t(`own.card.${shown.status}`)}<//>`}</header>
+  const state = shown?.doubts.includes("withdrawn") ? "suspended" : shown?.status;
+  return html`<section class="card own-panel stack" aria-busy=${isBusy}><header role="presentation"><${Icon} name="shield-check" /><h2 class="grow">${t("own.card")}</h2>${shown && html`<${Badge} kind=${KINDS[state]}>${t(`own.card.${state}`)}<//>`}</header>
     <p class="soft">${t("own.card.about")}</p>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${shown === undefined && !error && html`<p class="soft" role="status">${t("desk.loading")}</p>`}
-    ${shown && html`<div role="status" class="stack"><p>${t(`own.card.${shown.status}.about`, { day: formatDay(new Date(shown.checked_at)) })}</p>
+    ${shown && html`<div role="status" class="stack"><p>${t(`own.card.${state}.about`, { day: formatDay(new Date(shown.checked_at)) })}</p>
       ${shown.decided_reason && html`<p>${t("own.card.reason", { reason: shown.decided_reason })}</p>`}
       <ul>${shown.doubts.map((doubt) => html`<li key=${doubt}>${t(`own.card.doubt.${doubt}`)}</li>`)}</ul></div>`}
     <label class="scope"><input type="checkbox" checked=${agrees} onChange=${(event) => setAgrees(event.target.checked)} /><span>${t("own.card.consent")}</span></label>

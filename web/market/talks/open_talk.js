@@ -31,7 +31,7 @@ export function OpenTalk({ id, nameOf, linkOf }) {
     <header role="presentation"><h2 class="grow">${nameOf(talk)}<br /><small><a href=${linkOf(talk)}>${aboutOf(talk)}</a></small></h2></header>
     ${fault}
     <${Messages} talk=${talk} name=${nameOf(talk)} onReport=${setReported} key=${id} />
-    <${TalkForm} talk=${talk} key=${`form-${id}`} />
+    ${talk.closed_reason ? html`<${Note} kind="info" role="status">${t(`talk.closed.${talk.closed_reason}`)}<//>` : html`<${TalkForm} talk=${talk} key=${`form-${id}`} />`}
     ${reported && html`<${ReportDialog} talkId=${id} number=${reported} onClose=${() => setReported(null)} />`}
   </section>`;
 }

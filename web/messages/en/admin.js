@@ -51,6 +51,7 @@ export default {
   "admin.cards.doubt.contradicts_itself": "the NIK contradicts the card",
   "admin.cards.doubt.photocopy": "a photocopy",
   "admin.cards.doubt.refused_before": "refused before",
+  "admin.cards.doubt.withdrawn": "withdrawn while suspended",
   "admin.cards.others": "Same card: {shops}",
   "admin.cards.verify.do": "Verify",
   "admin.cards.verify.title": "Verify {name}?",

@@ -14,6 +14,9 @@ export default {
   "talk.more": "More",
   "talk.earlier": "Earlier messages",
   "talk.gone": "This talk is not here any more.",
+  "talk.closed.product_gone": "These goods are not offered any more. What was written stays here for a while.",
+  "talk.closed.shop_closed": "This shop has closed. Only messages about open orders go on.",
+  "talk.closed.shop_suspended": "This shop is suspended. Only messages about open orders go on.",
   "talk.sign.in": "Sign in to see your messages.",
   "talk.with": "Messages with {name}",
   "talk.messages": "What was written",
@@ -46,4 +49,6 @@ export default {
   "talk.write.help": "Never send passwords, and pay only as the order says.",
   "talk.news.answered": "A message from a shop",
   "talk.news.asked": "A message from a buyer",
+  "talk.news.hidden": "An admin has removed a message",
+  "talk.news.kept": "An admin has looked at a reported message and leaves it",
 };

@@ -51,6 +51,7 @@ export default {
   "admin.cards.doubt.contradicts_itself": "NIK bertentangan dengan KTP",
   "admin.cards.doubt.photocopy": "fotokopi",
   "admin.cards.doubt.refused_before": "pernah ditolak",
+  "admin.cards.doubt.withdrawn": "ditarik saat ditangguhkan",
   "admin.cards.others": "KTP yang sama: {shops}",
   "admin.cards.verify.do": "Verifikasi",
   "admin.cards.verify.title": "Verifikasi {name}?",

@@ -14,6 +14,9 @@ export default {
   "talk.more": "Lainnya",
   "talk.earlier": "Pesan sebelumnya",
   "talk.gone": "Percakapan ini sudah tidak ada.",
+  "talk.closed.product_gone": "Barang ini tidak ditawarkan lagi. Isi percakapan masih tersimpan untuk sementara.",
+  "talk.closed.shop_closed": "Toko ini sudah tutup. Hanya percakapan tentang pesanan yang masih berjalan yang bisa dilanjutkan.",
+  "talk.closed.shop_suspended": "Toko ini ditangguhkan. Hanya percakapan tentang pesanan yang masih berjalan yang bisa dilanjutkan.",
   "talk.sign.in": "Masuk untuk melihat percakapan Anda.",
   "talk.with": "Percakapan dengan {name}",
   "talk.messages": "Isi percakapan",
@@ -46,4 +49,6 @@ export default {
   "talk.write.help": "Jangan kirim kata sandi, dan bayarlah hanya seperti tertulis di pesanan.",
   "talk.news.answered": "Pesan dari toko",
   "talk.news.asked": "Pesan dari pembeli",
+  "talk.news.hidden": "Admin telah menghapus sebuah pesan",
+  "talk.news.kept": "Admin telah memeriksa pesan yang dilaporkan dan membiarkannya",
 };

@@ -3,7 +3,7 @@
 import { signal } from "../../app/view.js";
 
 /** The parameters of a search, as `/api/products/search` has them. Those of many values are lists. */
-export const ONE = ["q", "sort", "category", "condition", "fulfilment", "verified", "min_price", "max_price", "min_rating", "available_only", "quantity", "radius_km", "user_lat", "user_lon", "supplier_id"];
+export const ONE = ["q", "sort", "category", "condition", "fulfilment", "verified", "on_promotion", "min_price", "max_price", "min_rating", "available_only", "quantity", "radius_km", "user_lat", "user_lon", "supplier_id"];
 export const MANY = ["brand", "city", "province", "exclude_brand", "exclude_city", "exclude"];
 const MAX_VALUES = 20;
 const MAX_CHARS = 200;

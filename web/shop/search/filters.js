@@ -12,6 +12,7 @@ const CONDITIONS = ["new", "used"];
 const FULFILMENTS = ["pickup", "delivery"];
 const RATINGS = [4, 3];
 const VERIFIED = ["1"];
+const ON_PROMOTION = ["1"];
 
 export function Filters({ asked }) {
   const counts = facets.value ?? {};
@@ -24,6 +25,7 @@ export function Filters({ asked }) {
     <${Choices} name="condition" values=${CONDITIONS} chosen=${asked.condition} set=${set} />
     <${Choices} name="fulfilment" values=${FULFILMENTS} chosen=${asked.fulfilment} set=${set} />
     <${Choices} name="verified" values=${VERIFIED} chosen=${asked.verified} set=${set} />
+    <${Choices} name="on_promotion" values=${ON_PROMOTION} chosen=${asked.on_promotion} set=${set} />
     <${Choices} name="min_rating" values=${RATINGS} chosen=${asked.min_rating && Number(asked.min_rating)} set=${set} />
   </div>`;
 }
