@@ -112,6 +112,7 @@ def test_products_are_read_and_compared(visitor: Visitor, shop: ShopPage) -> Non
     shop.button("shop.compare").click()
     row = page.get_by_role("row", name="Price" if shop.look.language == "en" else "Harga")
     expect(row.locator(".best")).to_contain_text("10")
+    expect(page.get_by_role("rowheader", name=t("shop.attribute.screen_inch"), exact=True)).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "shop-compare")
     page.get_by_role("link", name=_G15).click()

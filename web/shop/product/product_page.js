@@ -56,9 +56,11 @@ export function ProductPage({ id }) {
         ${product.fulfilment && html`<p class="delivery"><${Icon} name=${product.fulfilment.suggestion === "pickup" ? "store" : "truck"} /> ${product.fulfilment.reason}</p>`}
         <${Choices} group=${product.group} id=${id} />
         <${HoldBox} key=${id} product=${product} onChange=${refresh} />
-        <${TellMe} key=${id} product=${product} />
-        <${WriteButton} key=${id} path=${`api/products/${id}/talk`} label=${t("talk.ask.shop")} about=${product.name} />
-        <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
+        <div class="row-wrap">
+          <${TellMe} key=${`tell-${id}`} product=${product} />
+          <${WriteButton} key=${`write-${id}`} path=${`api/products/${id}/talk`} label=${t("talk.ask.shop")} about=${product.name} />
+          <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
+        </div>
       </div>
     </div>
     ${product.description && html`<p class="product-text">${product.description}</p>`}
