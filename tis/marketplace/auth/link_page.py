@@ -1,4 +1,4 @@
-"""Links in mails open the page `/account/link`: it asks, and sends what stands behind the `#`, which a redirect keeps."""
+"""Links in mails open the page `/account/link`, which sends what stands behind the `#`: a redirect keeps that."""
 
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse
