@@ -1,6 +1,8 @@
 """The way into an account: a closed part says how to get in, a form what is wrong, and links in mails are followed."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
 import httpx2
 import pytest
@@ -13,6 +15,10 @@ from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.mailbox import Mailbox
 from tests.serving import Served, served, settings_with
+from tis.database.database import Database
+from tis.marketplace.kit.signing import Signer
+from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.notices.unsubscribing import unsubscribe_token
 
 _OLD, _NEW = "a long sentence", "another long sentence"
 
@@ -23,8 +29,19 @@ def mailbox(tmp_path_factory: pytest.TempPathFactory) -> Mailbox:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> Iterator[Served]:
-    database = sample_market(tmp_path_factory.mktemp("links"))
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return sample_market(tmp_path_factory.mktemp("links"))
+
+
+@pytest.fixture
+def signer(database: str) -> Iterator[Signer]:
+    """Of the links in mails."""
+    with closing(Market(Database(database), MarketRules(jwt_secret=SECRET))) as market:
+        yield market.signer
+
+
+@pytest.fixture(scope="module")
+def server(database: str, mailbox: Mailbox) -> Iterator[Served]:
     settings = settings_with(
         database_url=database, jwt_secret_key=SECRET, mail_folder=str(mailbox.folder), assistant_model="off"
     )
@@ -118,14 +135,41 @@ def test_an_email_is_confirmed_by_a_press_of_the_button(visitor: Visitor, server
     require_accessible(mail)
 
 
-def _register(server: Served, email: str) -> dict[str, str]:
+@on_both_screens_too
+def test_mails_are_stopped_by_a_press_of_the_button(visitor: Visitor, server: Served, signer: Signer) -> None:
+    email, t = f"tired-{visitor.look.size}@example.com", visitor.t
+    account = _register(server, email)
+    token = unsubscribe_token(signer, f"user:{account['id']}", ["orders"], email)
+    mail = visitor.open(f"{server.url}/api/notices/unsubscribe?token={token}&utm_source=mail")
+    stop = mail.get_by_role("button", name=t("link.unsubscribe.do"), exact=True)
+    expect(stop).to_be_visible()
+    assert "orders" in _mails(server, account)
+    require_accessible(mail)
+    visitor.picture(mail, "link-unsubscribe")
+    stop.click()
+    expect(mail.get_by_text(t("link.unsubscribe.done"), exact=True)).to_be_visible()
+    assert "orders" not in _mails(server, account)
+    visitor.expected = ("400",)
+    other = visitor.open(f"{server.url}/api/notices/unsubscribe?token={token[:-1]}")
+    other.get_by_role("button", name=t("link.unsubscribe.do"), exact=True).click()
+    expect(other.get_by_text(t("link.unsubscribe.void"), exact=True)).to_be_visible()
+
+
+def _register(server: Served, email: str) -> dict[str, Any]:
     given = {"name": "Dewi Specimen", "email": email, "password": _OLD}
     answer = httpx2.post(f"{server.url}/api/users/register", json=given)
     assert answer.status_code == 200, answer.text
-    made: dict[str, str] = answer.json()
+    made: dict[str, Any] = answer.json()
     return made
 
 
-def _is_confirmed(server: Served, account: dict[str, str]) -> bool:
+def _is_confirmed(server: Served, account: dict[str, Any]) -> bool:
     headers = {"Authorization": f"Bearer {account['access_token']}"}
     return bool(httpx2.get(f"{server.url}/api/auth/me", headers=headers).json()["email_confirmed"])
+
+
+def _mails(server: Served, account: dict[str, Any]) -> list[str]:
+    """The kinds of news that come by mail."""
+    headers = {"Authorization": f"Bearer {account['access_token']}"}
+    kinds: list[str] = httpx2.get(f"{server.url}/api/notices/preferences", headers=headers).json()["mail"]
+    return kinds

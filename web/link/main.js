@@ -13,4 +13,12 @@ learnWords({ en: { ...accountEn, ...linkEn }, id: { ...accountId, ...linkId } })
 // The secret stands behind the `#`, which browsers send to nobody. It is in no history, either.
 const [purpose, secret = ""] = location.hash.slice(1).split("=");
 history.replaceState(null, "", location.pathname);
-render(html`<${LinkPage} purpose=${secret ? purpose : ""} secret=${secret} /><${Overlays} />`, document.getElementById("app"));
+render(html`<${LinkPage} purpose=${purpose} secret=${decoded(secret)} /><${Overlays} />`, document.getElementById("app"));
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return ""; // cut in the middle of a character
+  }
+}
