@@ -106,6 +106,18 @@ def test_a_search_without_goods_says_what_would_find_some(visitor: Visitor, shop
 
 
 @on_both_screens_too
+def test_a_search_for_what_nobody_sells_leads_back_to_the_goods(visitor: Visitor, shop: ShopPage) -> None:
+    page, t = shop.page, shop.t
+    shop.search("mobil tesla")
+    nothing = page.locator(".nothing")
+    expect(nothing).to_contain_text(t("shop.found.hint"))
+    require_accessible(page)
+    visitor.picture(page, "shop-nothing-at-all")
+    nothing.get_by_role("link", name=t("shop.back"), exact=True).click()
+    expect(shop.names.first).to_be_visible()
+
+
+@on_both_screens_too
 def test_products_are_read_and_compared(visitor: Visitor, shop: ShopPage) -> None:
     page, t = shop.page, shop.t
     for name in (_G15, _G14):

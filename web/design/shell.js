@@ -49,7 +49,7 @@ function Preferences({ current }) {
   const themes = THEMES.map((name) => ({ icon: THEME_ICONS[name], label: t(`theme.${name}`), checked: theme.value === name, onSelect: () => setTheme(name) }));
   const languages = Object.entries(LANGUAGES).map(([code, label]) => ({ icon: "languages", label, checked: language.value === code, onSelect: () => setLanguage(code) }));
   const forget = hasKey("api") || hasKey("admin") ? [{ icon: "key", label: t("key.forget"), onSelect: forgetKeys }] : [];
-  return html`<${Menu} icon=${pages.length ? "ellipsis" : THEME_ICONS[theme.value]} label=${t(pages.length ? "preferences.pages" : "preferences")} items=${[...pages, ...themes, ...languages, ...forget]} end />`;
+  return html`<${Menu} icon=${pages.length ? "panels-top-left" : THEME_ICONS[theme.value]} label=${t(pages.length ? "preferences.pages" : "preferences")} items=${[...pages, ...themes, ...languages, ...forget]} end />`;
 }
 
 function KeyDialog() {

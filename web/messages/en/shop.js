@@ -13,6 +13,7 @@ export default {
   "shop.found": "{number} products",
   "shop.found.one": "{number} product",
   "shop.found.least": "More than {number} products",
+  "shop.found.hint": "Try fewer or other words, take filters away, or ask the assistant.",
   "shop.found.none": "Nothing was found.",
   "shop.more": "Show more",
   "shop.sort": "Sort by",

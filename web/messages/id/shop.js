@@ -13,6 +13,7 @@ export default {
   "shop.found": "{number} barang",
   "shop.found.one": "{number} barang",
   "shop.found.least": "Lebih dari {number} barang",
+  "shop.found.hint": "Coba kata yang lebih sedikit atau lain, hapus saringan, atau tanya asisten.",
   "shop.found.none": "Tidak ada yang ditemukan.",
   "shop.more": "Tampilkan lagi",
   "shop.sort": "Urutkan",

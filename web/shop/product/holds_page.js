@@ -25,7 +25,7 @@ export function HoldsPage() {
   return html`<section class="stack"><h2>${t("shop.holds")}</h2>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${holds.value && !holds.value.length && html`<div class="nothing"><${Icon} name="package" /><p class="soft">${t("shop.holds.none")}</p><a class="button" href="#/">${t("shop.back")}</a></div>`}
-    ${(holds.value ?? []).map((one) => html`<article class="card" key=${one.id}><h3><a href=${productHash(one.product_id)}>${names[one.product_id] ?? t("shop.product.number", { number: one.product_id })}</a></h3>
+    ${(holds.value ?? []).map((one) => html`<article class="card stack" key=${one.id}><h3><a href=${productHash(one.product_id)}>${names[one.product_id] ?? t("shop.product.number", { number: one.product_id })}</a></h3>
       <${HoldState} hold=${one} onRelease=${() => attempt(() => release(one.id))} /></article>`)}
   </section>`;
 }

@@ -1,6 +1,6 @@
 /** The goods that were found, and what the server says about the search: corrected words, what would find more. */
 
-import { Button, Note, toast } from "../../design/components.js";
+import { Button, Icon, Note, toast } from "../../design/components.js";
 import { html, useEffect, useRef } from "../../app/view.js";
 import { later } from "../../app/later.js";
 import { counted, t } from "../../app/words.js";
@@ -28,6 +28,7 @@ export function Results({ asked }) {
     <div class="goods" hidden=${isMap}>${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>
     ${seen.next_cursor && html`<${More} />`}
     <${Nearest} nearest=${seen.nearest} />
+    ${!seen.total && !seen.nearest?.items.length && html`<div class="nothing"><${Icon} name="search" /><p class="soft">${t("shop.found.hint")}</p><a class="button" href=${listHash({})}>${t("shop.back")}</a></div>`}
   </section>`;
 }
 
