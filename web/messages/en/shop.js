@@ -173,6 +173,7 @@ export default {
   "shop.assistant.reads": "Looking at the goods …",
   "shop.assistant.reconnecting": "The connection is lost. It goes on as soon as the server is back.",
   "shop.assistant.then": "Prices and stock as of {time}",
+  "shop.assistant.denied": "Your account may not ask the assistant. An admin can allow it.",
   "shop.assistant.failed": "No answer could be made.",
   "shop.proof": "{column} of product {row}: {value}",
   "shop.attribute.brand": "Brand",

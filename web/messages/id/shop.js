@@ -173,6 +173,7 @@ export default {
   "shop.assistant.reads": "Melihat barang-barang …",
   "shop.assistant.reconnecting": "Sambungan terputus. Jawaban berlanjut begitu server kembali.",
   "shop.assistant.then": "Harga dan stok per {time}",
+  "shop.assistant.denied": "Akun Anda belum boleh bertanya kepada asisten. Admin dapat mengizinkannya.",
   "shop.assistant.failed": "Jawaban tidak dapat dibuat.",
   "shop.proof": "{column} dari barang {row}: {value}",
   "shop.attribute.brand": "Merek",

@@ -40,7 +40,7 @@ function numberOf(seen) {
 function SortChoice({ asked }) {
   const sorts = SORTS.filter((name) => (name !== "distance" || near.value) && (name !== "relevance" || asked.q));
   const chosen = asked.sort ?? (asked.q ? "relevance" : "newest");
-  return html`<label class="row"><span class="soft">${t("shop.sort")}</span><select class="select" value=${chosen} onChange=${(event) => goTo(listHash(changed(asked, { sort: event.target.value })))}>
+  return html`<label class="row"><span class="soft results-sort">${t("shop.sort")}</span><select class="select" value=${chosen} onChange=${(event) => goTo(listHash(changed(asked, { sort: event.target.value })))}>
     ${sorts.map((name) => html`<option value=${name} selected=${name === chosen}>${t(`shop.sort.${name}`)}</option>`)}</select></label>`;
 }
 
