@@ -1,7 +1,6 @@
 """The way into an account: a closed part says how to get in, a form what is wrong, and links in mails are followed."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import httpx2
@@ -15,9 +14,7 @@ from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.mailbox import Mailbox
 from tests.serving import Served, served, settings_with
-from tis.database.database import Database
 from tis.marketplace.kit.signing import Signer
-from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.notices.unsubscribing import unsubscribe_token
 
 _OLD, _NEW = "a long sentence", "another long sentence"
@@ -31,13 +28,6 @@ def mailbox(tmp_path_factory: pytest.TempPathFactory) -> Mailbox:
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> str:
     return sample_market(tmp_path_factory.mktemp("links"))
-
-
-@pytest.fixture
-def signer(database: str) -> Iterator[Signer]:
-    """Of the links in mails."""
-    with closing(Market(Database(database), MarketRules(jwt_secret=SECRET))) as market:
-        yield market.signer
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +126,10 @@ def test_an_email_is_confirmed_by_a_press_of_the_button(visitor: Visitor, server
 
 
 @on_both_screens_too
-def test_mails_are_stopped_by_a_press_of_the_button(visitor: Visitor, server: Served, signer: Signer) -> None:
+def test_mails_are_stopped_by_a_press_of_the_button(visitor: Visitor, server: Served) -> None:
     email, t = f"tired-{visitor.look.size}@example.com", visitor.t
     account = _register(server, email)
-    token = unsubscribe_token(signer, f"user:{account['id']}", ["orders"], email)
+    token = unsubscribe_token(Signer(SECRET.encode()), f"user:{account['id']}", ["orders"], email)
     mail = visitor.open(f"{server.url}/api/notices/unsubscribe?token={token}&utm_source=mail")
     stop = mail.get_by_role("button", name=t("link.unsubscribe.do"), exact=True)
     expect(stop).to_be_visible()

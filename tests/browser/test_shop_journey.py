@@ -148,7 +148,7 @@ def test_an_answer_that_comes_late_does_not_bring_back_what_was_before(visitor: 
                 route.continue_()
 
         page.route("**/api/notices/stream", lambda route: route.abort() if is_cut else route.continue_())
-        page.route(re.compile(r"/api/reservations/\d+$"), answer_slowly)
+        page.route(re.compile(r"/api/reservations/[0-9a-f-]{36}$"), answer_slowly)
         page.goto(f"{url}/shop#/p/1")
         shop.button("account.login").first.click()
         shop.register("Dewi Specimen", "dewi@example.com", _PASSWORD)
@@ -156,7 +156,7 @@ def test_an_answer_that_comes_late_does_not_bring_back_what_was_before(visitor: 
         expect(page.get_by_role("timer")).to_be_visible()
         seller.answer(1, "accept")
         expect(page.locator(".note.good")).to_contain_text(shop.look.pattern("shop.hold.accepted"))
-        with page.expect_request(re.compile(r"/api/reservations/\d+$")):
+        with page.expect_request(re.compile(r"/api/reservations/[0-9a-f-]{36}$")):
             is_slow = True
         with page.expect_response("**/api/notices/stream"):
             is_cut = False
