@@ -32,7 +32,7 @@ def test_the_answer_goes_on_after_the_button_has_killed_the_server(tmp_path: Pat
             try:
                 for piece in answer.iter_bytes():
                     seen += piece
-                    if not is_pressed and seen.count(b"id: ") >= 10:  # a piece has several events where the reader is late
+                    if not is_pressed and seen.count(b"id: ") >= 10:  # a late reader gets several at once
                         is_pressed = True
                         assert httpx2.post(f"{url}/pages/kill", headers={"origin": url}).status_code == 202
             except httpx2.TransportError:

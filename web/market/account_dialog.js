@@ -46,7 +46,7 @@ function AccountForm({ form }) {
     ${form === "login" && input("password", "password", "current-password")}
     ${form === "register" && input("password", "password", "new-password", { minlength: MIN_PASSWORD, help: t("account.password.help", { number: MIN_PASSWORD }) })}
     ${consent?.url && html`<p class="soft"><small>${t("account.consent")} <a href=${consent.url} rel="noopener noreferrer" target="_blank">${t("account.notice")}</a></small></p>`}
-    <div class="row-wrap">
+    <div class="row-wrap account-acts">
       ${form !== "login" && html`<${Button} kind="quiet" onClick=${() => { accountForm.value = "login"; }}>${t("account.login")}<//>`}
       ${form === "login" && html`<${Button} kind="quiet" onClick=${() => { accountForm.value = "register"; }}>${t("account.register")}<//><${Button} kind="quiet" onClick=${() => { accountForm.value = "forgot"; }}>${t("account.forgot")}<//>`}
       <div class="grow"></div>
