@@ -1,4 +1,4 @@
-"""/ (chat), /shop, /desk, /admin, /card, /account/link, /status, /pages/styles and the files that they load; what crawlers read."""
+"""The pages, from / (chat) to /account/link and /pages/styles, the files that they load, and what crawlers read."""
 
 from typing import Annotated, Any, cast
 
