@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.looks import ALL_LOOKS, in_looks, on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET
@@ -105,12 +105,15 @@ def test_a_search_without_goods_says_what_would_find_some(visitor: Visitor, shop
     expect(shop.chip(t("shop.chip.exclude_brand", value="asus"))).to_be_visible()
 
 
-@on_both_screens_too
+@in_looks(*ALL_LOOKS)
 def test_a_search_for_what_nobody_sells_leads_back_to_the_goods(visitor: Visitor, shop: ShopPage) -> None:
     page, t = shop.page, shop.t
     shop.search("mobil tesla")
     nothing = page.locator(".nothing")
     expect(nothing).to_contain_text(t("shop.found.hint"))
+    expect(page.get_by_role("combobox", name=t("shop.sort"))).to_have_count(0)
+    wide = "(said) => said.scrollWidth - said.clientWidth"
+    assert page.locator(".results-number").evaluate(wide) <= 0, "no button lies on the words"
     require_accessible(page)
     visitor.picture(page, "shop-nothing-at-all")
     nothing.get_by_role("link", name=t("shop.back"), exact=True).click()

@@ -22,7 +22,7 @@ export function Results({ asked }) {
   const byMeaning = new Set(seen.by_meaning ?? []);
   return html`<section class="results" aria-busy=${isLoading.value} aria-label=${t("shop.results")}>
     <div class="row-wrap results-head"><h2 class="visually-hidden">${t("shop.results")}</h2><p class="grow results-number" role="status">${numberOf(seen)}</p>
-      <${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//><${SaveSearch} asked=${asked} /><${SortChoice} asked=${asked} /></div>
+      ${(seen.total > 0 || isMap) && html`<${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//>`}<${SaveSearch} asked=${asked} />${seen.total > 0 && html`<${SortChoice} asked=${asked} />`}</div>
     <${Remarks} asked=${asked} seen=${seen} />
     ${isMap && html`<${MapOfShops} goods=${seen.items} />`}
     <div class="goods" hidden=${isMap}>${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>
