@@ -106,3 +106,23 @@ def test_what_is_shown_while_a_choice_is_read_can_be_read_and_used(
     for route in held_back:
         route.continue_()
     expect(page.locator(".product")).to_have_attribute("aria-busy", "false")
+
+
+@on_both_screens
+def test_earlier_prices_are_a_chart_that_says_its_bounds_and_a_table(
+    visitor: Visitor, server: Served, ids: dict[str, int]
+) -> None:
+    path = f"{server.url}/api/products/{ids['SR-43M']}"
+    for price in (299_000, 265_000, 279_000):
+        assert httpx2.put(path, json={"price": price}).status_code == 200
+    page, t = visitor.open(f"{server.url}/shop#/p/{ids['SR-43M']}"), visitor.t
+    chart = page.get_by_role("figure")
+    bounds = t(
+        "shop.price.between", least=f"Rp {visitor.look.number(265_000)}", most=f"Rp {visitor.look.number(299_000)}"
+    )
+    expect(chart).to_contain_text(bounds)
+    chart.get_by_text(t("shop.price.table"), exact=True).click()
+    expect(chart.get_by_role("row")).to_have_count(len(httpx2.get(f"{path}/price-history").json()))
+    chart.scroll_into_view_if_needed()
+    require_accessible(page)
+    visitor.picture(page, "shop-prices")
