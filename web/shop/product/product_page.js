@@ -66,7 +66,7 @@ export function ProductPage({ id }) {
     ${product.description && html`<p class="product-text">${product.description}</p>`}
     <${Attributes} product=${product} />
     <section class="card"><header><h3>${t("shop.product.shop")}</h3></header>
-      <p><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.verified_at && html` <${Badge} kind="good" icon="shield-check">${t("shop.verified.shop")}<//>`}${shop.rating && html` · <${Stars} rating=${shop.rating} />`}</p>
+      <p class="row-wrap"><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.verified_at && html` <${Badge} kind="good" icon="shield-check">${t("shop.verified.shop")}<//>`}${shop.rating && html` <${Stars} rating=${shop.rating} />`}</p>
       <p class="soft"><${Icon} name="map-pin" /> ${[shop.city, shop.province].filter(Boolean).join(", ")}${product.distance_km !== null && ` · ${kilometres(product.distance_km)}`}</p>
       <${OpeningHours} shop=${shop} />
     </section>
