@@ -9,6 +9,7 @@ from tests.browser.admin_page import ORDER, AdminPage, AdminsMarket, fill_with_s
 from tests.browser.conftest import Visitor
 from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE
 from tests.browser.page_watch import require_accessible
+from tests.browser.shop_page import ShopPage
 from tests.databases import new_sqlite, place_of_servers
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.postgres import required_postgres
@@ -68,6 +69,9 @@ def test_the_desk_opens_to_admins_alone(visitor: Visitor, market: AdminsMarket) 
     expect(desk.item("user.register").first).to_be_visible()
     require_accessible(desk.page)
     visitor.picture(desk.page, "admin-overview")
+    desk.page.goto(f"{market.url}/shop")
+    ShopPage(desk.page, visitor.look).account("page.admin")  # the way to it, for those who do not know the address
+    expect(desk.page.get_by_role("heading", level=1, name=desk.t("admin.overview"), exact=True)).to_be_visible()
     desk.page.close()
 
 

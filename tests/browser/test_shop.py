@@ -1,5 +1,6 @@
 """The shop: a buyer searches, compares, holds, and asks the assistant, on a phone and on a desktop."""
 
+import json
 import re
 import signal
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.looks import ALL_LOOKS, in_looks, on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET
@@ -104,6 +105,21 @@ def test_a_search_without_goods_says_what_would_find_some(visitor: Visitor, shop
     expect(shop.chip(t("shop.chip.exclude_brand", value="asus"))).to_be_visible()
 
 
+@in_looks(*ALL_LOOKS)
+def test_a_search_for_what_nobody_sells_leads_back_to_the_goods(visitor: Visitor, shop: ShopPage) -> None:
+    page, t = shop.page, shop.t
+    shop.search("mobil tesla")
+    nothing = page.locator(".nothing")
+    expect(nothing).to_contain_text(t("shop.found.hint"))
+    expect(page.get_by_role("combobox", name=t("shop.sort"))).to_have_count(0)
+    wide = "(said) => said.scrollWidth - said.clientWidth"
+    assert page.locator(".results-number").evaluate(wide) <= 0, "no button lies on the words"
+    require_accessible(page)
+    visitor.picture(page, "shop-nothing-at-all")
+    nothing.get_by_role("link", name=t("shop.back"), exact=True).click()
+    expect(shop.names.first).to_be_visible()
+
+
 @on_both_screens_too
 def test_products_are_read_and_compared(visitor: Visitor, shop: ShopPage) -> None:
     page, t = shop.page, shop.t
@@ -112,6 +128,7 @@ def test_products_are_read_and_compared(visitor: Visitor, shop: ShopPage) -> Non
     shop.button("shop.compare").click()
     row = page.get_by_role("row", name="Price" if shop.look.language == "en" else "Harga")
     expect(row.locator(".best")).to_contain_text("10")
+    expect(page.get_by_role("rowheader", name=t("shop.attribute.screen_inch"), exact=True)).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "shop-compare")
     page.get_by_role("link", name=_G15).click()
@@ -240,9 +257,13 @@ def test_the_assistant_answers_with_goods_and_proofs(visitor: Visitor, shop: Sho
     answer = panel.get_by_role("article").first
     expect(answer).to_have_attribute("aria-busy", "false")
     expect(answer.locator(".product-name").first).to_have_text(_G14)
-    proof = answer.get_by_title(t("shop.proof", column="products.price", row=7, value=10499000))
-    expect(proof.first).to_contain_text("Rp 10.499.000")
+    says = t("shop.proof", column="products.price", row=7, value=10499000)
+    proof = answer.locator(f"[data-proof={json.dumps(says)}]").first
+    expect(proof).to_contain_text("Rp 10.499.000")
     require_accessible(page)
+    proof.tap() if shop.look.is_phone else proof.focus()  # a finger has no hover, nor has the keyboard
+    shown = "(piece) => [getComputedStyle(piece, '::after').content, getComputedStyle(piece, '::after').position]"
+    assert proof.evaluate(shown) == [json.dumps(says), "absolute"]
     visitor.picture(page, "shop-assistant")
     panel.locator(".answered").last.locator(".row-wrap").last.get_by_role("button").first.click()
     expect(panel.locator(".asked")).to_have_count(2)
@@ -252,7 +273,7 @@ def test_the_assistant_answers_with_goods_and_proofs(visitor: Visitor, shop: Sho
     panel = shop.assistant()
     again = panel.get_by_role("article").first
     expect(again.locator(".product-name")).to_have_text(names)
-    expect(again.get_by_title(t("shop.proof", column="products.price", row=7, value=10499000)).first).to_be_visible()
+    expect(again.locator(f"[data-proof={json.dumps(says)}]").first).to_be_visible()
     expect(again).to_contain_text(shop.look.pattern("shop.assistant.then"))
     require_accessible(page)
     visitor.picture(page, "shop-assistant-again")

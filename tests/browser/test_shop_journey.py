@@ -1,5 +1,6 @@
 """A buyer finds a laptop near Jakarta and holds it; the shop accepts, and both of the buyer's browsers say so."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import APIResponse, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.looks import DARK_DESKTOP, PHONE
@@ -127,5 +128,43 @@ def test_where_the_stream_is_cut_the_page_asks_and_goes_on_when_it_is_back(visit
             is_cut = False
         assert found.value.status == 200
         seller.answer(1, "commit")
+        expect(page.locator(".note.good")).to_contain_text(shop.look.pattern("shop.hold.committed"))
+        page.close()  # before its server
+
+
+def test_an_answer_that_comes_late_does_not_bring_back_what_was_before(visitor: Visitor, tmp_path: Path) -> None:
+    """While the stream is cut the page asks; the answer to that is slow, and news overtake it."""
+    visitor.expected = ("ERR_", "favicon.ico")
+    with _running("sqlite", tmp_path) as (url, seller):
+        shop = ShopPage(visitor.open(f"{url}/live"), visitor.look)
+        page = shop.page
+        is_cut, is_slow = True, False
+        late: list[tuple[Route, APIResponse]] = []
+
+        def answer_slowly(route: Route) -> None:
+            if is_slow and not late:
+                late.append((route, route.fetch()))
+            else:
+                route.continue_()
+
+        page.route("**/api/notices/stream", lambda route: route.abort() if is_cut else route.continue_())
+        page.route(re.compile(r"/api/reservations/[0-9a-f-]{36}$"), answer_slowly)
+        page.goto(f"{url}/shop#/p/1")
+        shop.button("account.login").first.click()
+        shop.register("Dewi Specimen", "dewi@example.com", _PASSWORD)
+        shop.button("shop.hold.do").click()
+        expect(page.get_by_role("timer")).to_be_visible()
+        seller.answer(1, "accept")
+        expect(page.locator(".note.good")).to_contain_text(shop.look.pattern("shop.hold.accepted"))
+        with page.expect_request(re.compile(r"/api/reservations/[0-9a-f-]{36}$")):
+            is_slow = True
+        with page.expect_response("**/api/notices/stream"):
+            is_cut = False
+        seller.answer(1, "commit")
+        expect(page.locator(".note.good")).to_contain_text(shop.look.pattern("shop.hold.committed"))
+        [(route, before)] = late
+        with page.expect_event("requestfinished", lambda request: request == route.request):
+            route.fulfill(response=before)
+        page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
         expect(page.locator(".note.good")).to_contain_text(shop.look.pattern("shop.hold.committed"))
         page.close()  # before its server

@@ -1,10 +1,11 @@
 """A buyer chooses size and colour of a product whose variants have stock and price of their own."""
 
+import re
 from collections.abc import Iterator
 
 import httpx2
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.looks import on_both_screens
@@ -86,3 +87,42 @@ def test_a_variant_that_is_sold_out_says_so_and_cannot_be_held(
     page.get_by_role("group", name=visitor.look.t("shop.attribute.ukuran")).get_by_role("radio", name="41").check()
     expect(shop.button("shop.hold.do")).to_be_visible()
     require_accessible(page)
+
+
+@on_both_screens
+def test_what_is_shown_while_a_choice_is_read_can_be_read_and_used(
+    visitor: Visitor, server: Served, ids: dict[str, int]
+) -> None:
+    page = visitor.open(f"{server.url}/shop#/p/{ids['SR-41H']}")
+    shop, t = ShopPage(page, visitor.look), visitor.look.t
+    expect(shop.button("shop.hold.do")).to_be_visible()
+    held_back: list[Route] = []
+    page.route(re.compile(rf"/api/products/{ids['SR-41M']}\?"), lambda route: held_back.append(route))
+    page.get_by_role("group", name=t("shop.attribute.warna")).get_by_role("radio", name="merah").check()
+    expect(page.locator(".product")).to_have_attribute("aria-busy", "true")
+    expect(page.locator(".product-price.large")).to_contain_text("259")
+    require_accessible(page)
+    expect(shop.button("shop.hold.do")).to_be_enabled()
+    for route in held_back:
+        route.continue_()
+    expect(page.locator(".product")).to_have_attribute("aria-busy", "false")
+
+
+@on_both_screens
+def test_earlier_prices_are_a_chart_that_says_its_bounds_and_a_table(
+    visitor: Visitor, server: Served, ids: dict[str, int]
+) -> None:
+    path = f"{server.url}/api/products/{ids['SR-43M']}"
+    for price in (299_000, 265_000, 279_000):
+        assert httpx2.put(path, json={"price": price}).status_code == 200
+    page, t = visitor.open(f"{server.url}/shop#/p/{ids['SR-43M']}"), visitor.t
+    chart = page.get_by_role("figure")
+    bounds = t(
+        "shop.price.between", least=f"Rp {visitor.look.number(265_000)}", most=f"Rp {visitor.look.number(299_000)}"
+    )
+    expect(chart).to_contain_text(bounds)
+    chart.get_by_text(t("shop.price.table"), exact=True).click()
+    expect(chart.get_by_role("row")).to_have_count(len(httpx2.get(f"{path}/price-history").json()))
+    chart.scroll_into_view_if_needed()
+    require_accessible(page)
+    visitor.picture(page, "shop-prices")

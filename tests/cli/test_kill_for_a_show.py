@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="s
 def test_the_answer_goes_on_after_the_button_has_killed_the_server(tmp_path: Path) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
+    # A token is a character. Many seconds are left when the button is pressed: a busy machine answers it late.
     variables = {"PORT": str(port), "PERSIST_SESSIONS": "1", "DEMO": "1", "MODEL_REPO_ID": "echo?tokens_per_second=30"}
-    text = " ".join(f"word{number}" for number in range(20))
+    text = " ".join(f"word{number}" for number in range(40))
     body = {"messages": [{"role": "user", "content": text}], "stream": True, "session_id": "show"}
     with (tmp_path / "log").open("w") as log:
         parent = subprocess.Popen([*TIS, "serve"], cwd=tmp_path, env=environment(**variables), stderr=log)
@@ -27,11 +28,12 @@ def test_the_answer_goes_on_after_the_button_has_killed_the_server(tmp_path: Pat
         wait_until_live(url, 60)
         assert 'class="tis-can-be-killed"' in httpx2.get(url).text
         with httpx2.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60) as answer:
-            seen = b""
+            seen, is_pressed = b"", False
             try:
                 for piece in answer.iter_bytes():
                     seen += piece
-                    if seen.count(b"id: ") == 10:
+                    if not is_pressed and seen.count(b"id: ") >= 10:  # a late reader gets several at once
+                        is_pressed = True
                         assert httpx2.post(f"{url}/pages/kill", headers={"origin": url}).status_code == 202
             except httpx2.TransportError:
                 pass

@@ -18,6 +18,7 @@ PUBLIC = {
     "/desk",
     "/admin",
     "/card",
+    "/account/link",
     "/status",
     "/redoc",
     "/live",

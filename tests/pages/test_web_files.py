@@ -95,7 +95,7 @@ def test_vendored_files_are_those_of_their_list() -> None:
 
 def test_every_page_loads_little() -> None:
     files = read_web_files()
-    for page in ("chat.html", "shop.html", "desk.html", "admin.html", "card.html", "status.html"):
+    for page in ("chat.html", "shop.html", "desk.html", "admin.html", "card.html", "link.html", "status.html"):
         html = files.page(page).decode()
         addresses = re.findall(r'(?:src|href)="pages/\w+/([^"]+)"', html)
         total = sum(len(file.compressed or file.body) for address in addresses if (file := files.get(address)))

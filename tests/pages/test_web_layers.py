@@ -36,6 +36,7 @@ DRAWING = [
     "admin/log",
     "admin/lists",
     "card",
+    "link",
     "chat",
     "chat/sidebar",
     "chat/composer",
@@ -86,7 +87,7 @@ def test_imports_point_down() -> None:
 
 
 def test_pages_do_not_import_each_other() -> None:
-    pages = {"chat", "shop", "desk", "admin", "card", "status", "styles", "docs"}
+    pages = {"chat", "shop", "desk", "admin", "card", "link", "status", "styles", "docs"}
     across = [
         f"{module.relative_to(WEB)} imports {imported.relative_to(WEB)}"
         for module in own_modules()

@@ -5,7 +5,7 @@ import re
 from tis.http.error_handlers import MCP_PATH, OLLAMA_PREFIX
 
 # Probes say no more than whether the server works. The pages hold no data: their scripts ask for the key, and send it.
-_SHELLS = ("/", "/shop", "/desk", "/admin", "/card", "/status", "/redoc")
+_SHELLS = ("/", "/shop", "/desk", "/admin", "/card", "/account/link", "/status", "/redoc")
 _PATHS = frozenset({*_SHELLS, "/live", "/ready", "/health", OLLAMA_PREFIX, f"{OLLAMA_PREFIX}/"})
 # The marketplace has accounts and tokens of its own (`MARKETPLACE_AUTH`), also for its tools.
 _OWN_POLICY = ("/api", MCP_PATH)

@@ -1,4 +1,4 @@
-"""/ (chat), /shop, /desk, /admin, /card, /status, /pages/styles and the files that they load; what crawlers read."""
+"""The pages, from / (chat) to /account/link and /pages/styles, the files that they load, and what crawlers read."""
 
 from typing import Annotated, Any, cast
 
@@ -83,6 +83,12 @@ async def admin(request: Request, pages: PageFilesDep) -> Response:
 @router.api_route("/card", methods=_GET)
 async def card(request: Request, pages: PageFilesDep) -> Response:
     return await _page(request, pages, "card.html")
+
+
+@router.api_route("/account/link", methods=_GET)
+async def account_link(request: Request, pages: PageFilesDep) -> Response:
+    """What a link in a mail of the marketplace opens; its secret stands behind the `#`."""
+    return await _page(request, pages, "link.html", depth=1)
 
 
 @router.api_route("/status", methods=_GET)

@@ -60,5 +60,11 @@ async function errorOf(answer) {
   const error = body?.error ?? (detail?.message ? detail : undefined);
   const message = error?.message ?? (typeof error === "string" ? error : detail) ?? `${answer.status} ${answer.statusText}`;
   const retryAfter = Number(answer.headers.get("retry-after")) || null;
-  return new ApiError(answer.status, typeof message === "string" ? message : JSON.stringify(message), { code: error?.code ?? null, retryAfter, body });
+  return new ApiError(answer.status, typeof message === "string" ? message : saidOf(message), { code: error?.code ?? null, retryAfter, body });
+}
+
+/** Of a list of faults, each of a field, what they say. */
+function saidOf(faults) {
+  if (!Array.isArray(faults) || !faults.every((one) => typeof one?.msg === "string")) return JSON.stringify(faults);
+  return faults.map((one) => `${one.loc?.at(-1) ?? ""}: ${one.msg.replace(/^Value error, /, "")}`).join("; ");
 }

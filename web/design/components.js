@@ -67,7 +67,7 @@ export function Dialog({ title, onClose, footer, wide = false, edge, children })
   </dialog>`;
 }
 
-/** A button with a list of actions: arrows move, Escape closes. `items`: { icon, label, checked, danger, disabled, onSelect } */
+/** A button with a list of actions: arrows move, Escape closes. `items`: { icon, label, checked, danger, disabled, begins, onSelect }; `begins` a group. */
 export function Menu({ icon, label, text, items, kind = "quiet", small, placement = "below", end = false }) {
   const [open, setOpen] = useState(false);
   const ref = useRef(null);
@@ -93,7 +93,7 @@ export function Menu({ icon, label, text, items, kind = "quiet", small, placemen
   return html`<div class="menu ${placement} ${end ? "end" : ""}" ref=${ref} onKeyDown=${open ? onKey : undefined}>
     <${Button} icon=${icon} kind=${kind} small=${small} label=${label} aria-haspopup="menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>${text}<//>
     ${open && html`<div class="menu-list" role="menu" aria-label=${label}>${items.map((item) => html`<button type="button"
-      class=${item.danger ? "menu-item danger" : "menu-item"} role=${item.checked === undefined ? "menuitem" : "menuitemradio"} aria-checked=${item.checked}
+      class=${["menu-item", item.danger && "danger", item.begins && "begins"].filter(Boolean).join(" ")} role=${item.checked === undefined ? "menuitem" : "menuitemradio"} aria-checked=${item.checked}
       disabled=${item.disabled} tabindex="-1" onClick=${() => { close(); item.onSelect(); }}>${item.icon && html`<${Icon} name=${item.icon} />`}<span class="grow">${item.label}</span>${item.checked && html`<${Icon} name="check" />`}</button>`)}</div>`}
   </div>`;
 }

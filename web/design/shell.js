@@ -46,10 +46,10 @@ function linkTo(path, current) {
 function Preferences({ current }) {
   const others = isNarrowest.value ? PAGES.filter((page) => page.path !== current) : [];
   const pages = others.map((page) => ({ icon: page.icon, label: t(page.label), onSelect: () => location.assign(linkTo(page.path, current)) }));
-  const themes = THEMES.map((name) => ({ icon: THEME_ICONS[name], label: t(`theme.${name}`), checked: theme.value === name, onSelect: () => setTheme(name) }));
-  const languages = Object.entries(LANGUAGES).map(([code, label]) => ({ icon: "languages", label, checked: language.value === code, onSelect: () => setLanguage(code) }));
+  const themes = THEMES.map((name, at) => ({ begins: at === 0 && pages.length > 0, icon: THEME_ICONS[name], label: t(`theme.${name}`), checked: theme.value === name, onSelect: () => setTheme(name) }));
+  const languages = Object.entries(LANGUAGES).map(([code, label], at) => ({ begins: at === 0, icon: "languages", label, checked: language.value === code, onSelect: () => setLanguage(code) }));
   const forget = hasKey("api") || hasKey("admin") ? [{ icon: "key", label: t("key.forget"), onSelect: forgetKeys }] : [];
-  return html`<${Menu} icon=${THEME_ICONS[theme.value]} label=${t(pages.length ? "preferences.pages" : "preferences")} items=${[...pages, ...themes, ...languages, ...forget]} end />`;
+  return html`<${Menu} icon=${pages.length ? "panels-top-left" : THEME_ICONS[theme.value]} label=${t(pages.length ? "preferences.pages" : "preferences")} items=${[...pages, ...themes, ...languages, ...forget]} end />`;
 }
 
 function KeyDialog() {

@@ -32,6 +32,7 @@ function Styles() {
       <${Switch} label="Remember" checked=${on.value} onChange=${(value) => { on.value = value; }} /><//>
     <${Part} name="States"><div class="row-wrap"><${Badge}>idle<//><${Badge} kind="good" icon="check">ready<//><${Badge} kind="info" icon="loader-circle" spin>loading<//><${Badge} kind="warn">waiting<//><${Badge} kind="bad">failed<//><${Badge} kind="accent">new<//></div>
       <${Note}>A note.<//><${Note} kind="good">It worked.<//><${Note} kind="warn">Look here.<//><${Note} kind="bad">It failed, and this is why.<//><${Meter} value=${0.62} label="Progress" /><//>
+    <${Part} name="Nothing yet"><div class="nothing"><${Icon} name="inbox" /><p class="soft">No request has come.</p><${Button} icon="plus">Make one<//></div><//>
     <${Part} name="Dialogs and tabs"><div class="row-wrap"><${Button} onClick=${() => { open.value = "dialog"; }}>Dialog<//><${Button} onClick=${() => { open.value = "drawer"; }}>Drawer<//><${Button} onClick=${() => toast("Saved")}>Toast<//></div>
       <${Tabs} label="Tabs" selected=${tab.value} onSelect=${(id) => { tab.value = id; }} tabs=${[{ id: "one", label: "One" }, { id: "two", label: "Two" }]} /><//>
     <${Part} name="Table"><table class="table"><thead><tr><th>Model</th><th class="number">Tokens a second</th></tr></thead><tbody><tr><td>demo</td><td class="number">812.4</td></tr></tbody></table><//>

@@ -214,11 +214,14 @@ def test_owners_change_the_email_of_their_supplier_by_a_link(internet: httpx2.Cl
     assert internet.get(path, headers=bearer(owner)).json()["email"] == new
 
 
-def test_the_page_of_a_link_has_no_secret_and_loads_nothing(internet: httpx2.Client) -> None:
-    page = internet.get("/api/auth/link?utm_source=mail")
+def test_the_page_of_a_link_has_no_secret_and_loads_nothing_of_others(internet: httpx2.Client) -> None:
+    way = internet.get("/api/auth/link?utm_source=mail", follow_redirects=False)
+    assert way.status_code == 302 and way.headers["location"] == "../../account/link"
+    assert way.headers["cache-control"] == "no-store" and way.headers["referrer-policy"] == "no-referrer"
+    page = internet.get("/api/auth/link?utm_source=mail", follow_redirects=True)
     assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
-    assert page.headers["cache-control"] == "no-store" and page.headers["referrer-policy"] == "no-referrer"
-    assert "default-src 'none'" in page.headers["content-security-policy"] and "http" not in page.text
+    assert page.headers["referrer-policy"] == "no-referrer" and "http" not in page.text
+    assert "default-src 'none'; script-src 'self'" in page.headers["content-security-policy"]
 
 
 def test_a_server_without_mails_says_so() -> None:

@@ -1,9 +1,10 @@
 """What comes by mail and when: of the own account, of a shop for its owners, and by the link in a mail."""
 
-import html
 from typing import Annotated
+from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest
@@ -77,19 +78,17 @@ def replace_of_shop(context: ContextDep, supplier_id: Id, body: PreferencesBody)
 
 
 @link_router.get(PATH.removeprefix("/api"), include_in_schema=False)
-async def ask_to_unsubscribe(token: Token) -> Response:
-    """A button: mail scanners follow links, and must not turn anything off."""
-    button = f'<form method="post" action="?token={html.escape(token)}"><button>Berhenti / Stop</button></form>'
-    return _page(f"<p>Berhenti menerima email seperti ini? / Stop mails like this one?</p>{button}")
+async def ask_to_unsubscribe(token: Token) -> RedirectResponse:
+    """Leads to a page with a button: mail scanners follow links, and must not turn anything off."""
+    headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    return RedirectResponse(f"../../account/link#unsubscribe={quote(token, safe='')}", 302, headers)
 
 
-@link_router.post(PATH.removeprefix("/api"), response_model=Message, responses=responses({"detail": _OFF}, _VOID))
-def unsubscribe_by_link(request: Request, context: ContextDep, token: Token) -> Message | Response:
+@link_router.post(PATH.removeprefix("/api"), responses=responses({"detail": _OFF}, _VOID))
+def unsubscribe_by_link(context: ContextDep, token: Token) -> Message:
     """Turn off by mail what the mail with this link was about. The link is the permission (RFC 8058); idempotent."""
     with context.market.writing() as session:
         unsubscribe(session, context.market.signer, token)
-    if "text/html" in request.headers.get("accept", ""):
-        return _page("<p>Email seperti ini tidak akan dikirim lagi. / Mails like this one will not come any more.</p>")
     return Message(detail=_OFF)
 
 
@@ -112,19 +111,3 @@ def _shown(session: Session, account: str) -> PreferencesShown:
             "email_confirmed": holder is not None and holder.email_confirmed_at is not None,
         }
     )
-
-
-def _page(body: str) -> Response:
-    text = (
-        '<!doctype html><html lang="id"><head><meta charset="utf-8"><meta name="robots" content="noindex">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Email</title></head>'
-        f"<body>{body}</body></html>"
-    )
-    policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    headers = {
-        "Content-Security-Policy": policy,
-        "Cache-Control": "no-store",
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-    }
-    return Response(text, media_type="text/html; charset=utf-8", headers=headers)

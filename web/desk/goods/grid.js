@@ -76,7 +76,7 @@ export function GoodsGrid({ onDetails, onPictures, onPromotion }) {
 function HeaderRow({ items }) {
   const all = items.length > 0 && items.every((one) => chosen.value.has(one.id));
   return html`<div class="goods-row goods-header" role="row" aria-rowindex="1">${COLUMNS.map((column) => {
-    if (column.kind === "choose") return html`<div role="columnheader" key=${column.id}><input type="checkbox" aria-label=${t("goods.choose.page")} checked=${all} onChange=${() => choose(items, !all)} /></div>`;
+    if (column.kind === "choose") return html`<div role="columnheader" key=${column.id}><label class="goods-choose-all"><input type="checkbox" aria-label=${t("goods.choose.page")} checked=${all} onChange=${() => choose(items, !all)} /><span aria-hidden="true">${t("goods.choose.page")}</span></label></div>`;
     const [up, down] = column.sorts ?? (column.id === "name" ? ["name"] : []);
     const sorted = asked.value.sort === up ? "ascending" : asked.value.sort === down ? "descending" : undefined;
     const label = t(`goods.field.${column.id}`);

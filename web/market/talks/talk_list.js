@@ -10,7 +10,7 @@ export function TalkList({ list, nameOf, current, none, how }) {
   return html`<div class="stack">
     ${fault.value && html`<${Note} kind="bad" role="alert"><div class="row-wrap"><span class="grow">${fault.value.message}</span><${Button} small icon="refresh-cw" onClick=${list.readAnew}>${t("talk.again")}<//></div><//>`}
     ${!found.value && !fault.value && html`<p class="soft" role="status">${t("talk.loading")}</p>`}
-    ${found.value && !found.value.items.length && html`<div class="empty"><${Icon} name="message-circle" /><h3>${none}</h3><p class="soft">${how}</p></div>`}
+    ${found.value && !found.value.items.length && html`<div class="nothing"><${Icon} name="message-circle" /><h3>${none}</h3><p class="soft">${how}</p></div>`}
     ${Boolean(found.value?.items.length) && html`<ul class="talk-list" aria-label=${t("talks")}>${found.value.items.map((one) => html`<li key=${one.id}><a class="talk-row" href=${talkHash(one.id)} aria-current=${one.id === current ? "true" : undefined}>
       <span class="grow"><strong class="one-line">${nameOf(one)}</strong><span class="one-line soft"><${Icon} name=${one.order_id ? "shopping-bag" : "tag"} /> ${aboutOf(one)}</span></span>
       <span class="talk-row-end"><time class="faint numbers" datetime=${one.last_at}>${shortMoment(one.last_at)}</time>${one.num_unread > 0 && html`<${Badge} kind="accent"><span aria-hidden="true">${one.num_unread}</span><span class="visually-hidden">${t("talk.unread", { number: one.num_unread })}</span><//>`}</span></a></li>`)}</ul>`}

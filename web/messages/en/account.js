@@ -9,6 +9,8 @@ export default {
   "account.forgot.do": "Send a link",
   "account.name": "Name",
   "account.email": "E-mail",
+  "account.email.wrong": "This is no e-mail address",
+  "account.password.weak": "Everybody tries this password first, or it is your name. Choose another.",
   "account.password": "Password",
   "account.password.help": "At least {number} characters",
   "account.consent": "To register is to agree to the",

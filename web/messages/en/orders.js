@@ -11,6 +11,7 @@ export default {
   "order.number": "Order {number}",
   "order.loading": "Reading…",
   "order.more": "More",
+  "order.locate": "Use the place where I am",
   "order.sign.in": "Sign in to see your orders.",
   "order.state.draft": "draft",
   "order.state.placed": "placed",

@@ -9,6 +9,8 @@ export default {
   "account.forgot.do": "Kirim tautan",
   "account.name": "Nama",
   "account.email": "Email",
+  "account.email.wrong": "Ini bukan alamat email",
+  "account.password.weak": "Kata sandi ini yang pertama dicoba semua orang, atau nama Anda sendiri. Pilih yang lain.",
   "account.password": "Kata sandi",
   "account.password.help": "Paling sedikit {number} karakter",
   "account.consent": "Dengan mendaftar Anda menyetujui",

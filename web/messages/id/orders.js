@@ -11,6 +11,7 @@ export default {
   "order.number": "Pesanan {number}",
   "order.loading": "Membaca…",
   "order.more": "Lainnya",
+  "order.locate": "Pakai tempat saya sekarang",
   "order.sign.in": "Masuk untuk melihat pesanan Anda.",
   "order.state.draft": "draf",
   "order.state.placed": "dipesan",

@@ -17,8 +17,9 @@ export function AccountMenu() {
   const saved = { icon: "bell", label: t("shop.saved.searches"), onSelect: () => goTo("#/saved") };
   const own = { icon: "settings", label: t("account"), onSelect: () => goTo("#/account") };
   const desk = { icon: "store", label: t("page.desk"), onSelect: () => location.assign(addressOf("desk")) };
+  const admin = tokens.value && account.value?.role === "admin" ? [{ icon: "shield", label: t("page.admin"), onSelect: () => location.assign(addressOf("admin")) }] : [];
   const leave = { icon: "log-out", label: t("account.logout"), onSelect: () => signOut().then(() => toast(t("account.left"), "log-out")) };
   const enter = { icon: "log-in", label: t("account.login"), onSelect: () => { accountForm.value = "login"; } };
   const name = account.value?.name ?? t("account.anybody");
-  return html`<${Menu} icon="user" label=${t("account.of", { name })} items=${[orders, holds, talks, ...(tokens.value ? [saved] : []), own, desk, tokens.value ? leave : enter]} end />`;
+  return html`<${Menu} icon="user" label=${t("account.of", { name })} items=${[orders, holds, talks, ...(tokens.value ? [saved] : []), own, desk, ...admin, tokens.value ? leave : enter]} end />`;
 }

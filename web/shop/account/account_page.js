@@ -5,13 +5,15 @@ import { html, useEffect, useState } from "../../app/view.js";
 import { formatDay, formatTime, t } from "../../app/words.js";
 import { goTo } from "../address/place.js";
 import { account, actingAs, learnAccount, signOut } from "../../market/account.js";
+import { fieldFaults } from "../../market/field_faults.js";
 import { NoticePreferences } from "../../market/notice_preferences.js";
+import { SignInNote } from "../../market/sign_in_note.js";
 import { keepTokens, marketCall, marketJson, tokens } from "../../market/market_calls.js";
 
 export function AccountPage() {
   const who = account.value;
   if (who === undefined) return null;
-  if (!who) return html`<${Note} kind="info">${t("account.sign.in")}<//>`;
+  if (!who) return html`<${SignInNote} icon="user" title=${t("account")} about=${t("account.sign.in")} />`;
   return html`<section class="account-page stack"><h2>${t("account.of", { name: who.name })}</h2>
     ${who.email_confirmed === false && html`<${ConfirmEmail} />`}
     <${Preferences} />
@@ -27,7 +29,7 @@ function useAttempt() {
     try {
       return await work();
     } catch (fault) {
-      setError(fault.message);
+      setError(fieldFaults(fault).password ?? fault.message);
       return undefined;
     }
   };

@@ -41,7 +41,7 @@ function Message({ message, isLast, onAsk }) {
   const { text, products, status, suggestions } = message;
   return html`<article class="answered" aria-busy=${status === "running"}>
     ${status === "running" && !text && html`<p class="soft row"><${Icon} name="loader-circle" spin /> ${t("shop.assistant.reads")}</p>`}
-    <p class="answered-text">${provenPieces(text, products).map((piece) => (piece.proof ? html`<span class="proven" title=${piece.proof} tabindex="0">${piece.text}<span class="visually-hidden"> (${piece.proof})</span></span>` : piece.text))}</p>
+    <p class="answered-text">${provenPieces(text, products).map((piece) => (piece.proof ? html`<span class="proven" data-proof=${piece.proof} tabindex="0">${piece.text}<span class="visually-hidden"> (${piece.proof})</span></span>` : piece.text))}</p>
     ${status === "failed" && html`<${Note} kind="bad" role="alert">${message.error}<//>`}
     ${products?.length > 0 && status !== "running" && html`<div class="answered-goods">${products.slice(0, MAX_CARDS).map((one) => html`<div class="offered" key=${one.id}><${ProductCard} compact product=${one} /><${HoldOffer} product=${one} /></div>`)}</div>`}
     ${message.at && products.length > 0 && html`<p class="faint"><small>${t("shop.assistant.then", { time: `${formatDay(new Date(message.at))}, ${formatTime(new Date(message.at))}` })}</small></p>`}

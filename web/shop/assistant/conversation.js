@@ -77,7 +77,7 @@ async function follow(begin) {
       if (isOver) break;
     } catch (fault) {
       if (mine.signal.aborted) return;
-      if (!mayTryAgain(fault)) { change({ status: "failed", error: fault.message }); break; }
+      if (!mayTryAgain(fault)) { change({ status: "failed", error: fault.status === 403 ? t("shop.assistant.denied") : fault.message }); break; }
     }
     isReconnecting.value = true;
     await new Promise((resolve) => { setTimeout(resolve, Math.min(MAX_WAIT, FIRST_WAIT * 2 ** attempt)); });

@@ -7,6 +7,7 @@ import { account, isOpen } from "../../market/account.js";
 import { MoveDialog } from "../../market/orders/move_dialog.js";
 import { askReturn, fault, moveOrder, orders, readOrders } from "../../market/orders/order_calls.js";
 import { OrderCard } from "../../market/orders/order_card.js";
+import { SignInNote } from "../../market/sign_in_note.js";
 import { WriteButton } from "../../market/talks/write_button.js";
 import { PayBox } from "./pay_box.js";
 import { listHash } from "../address/place.js";
@@ -18,12 +19,12 @@ export function OrdersPage() {
   const [asked, setAsked] = useState(null);
   const who = account.value;
   useEffect(() => { if (who || isOpen) readOrders(PATH); }, [who]);
-  if (who === null && !isOpen) return html`<${Note} kind="info">${t("order.sign.in")}<//>`;
+  if (who === null && !isOpen) return html`<${SignInNote} icon="shopping-bag" title=${t("orders")} about=${t("order.sign.in")} />`;
   const found = orders.value;
   return html`<section class="stack"><h2>${t("orders")}</h2>
     ${fault.value && html`<${Note} kind="bad" role="alert">${fault.value.message}<//>`}
     ${!found && !fault.value && html`<p class="soft" role="status">${t("order.loading")}</p>`}
-    ${found && !found.items.length && html`<div class="empty"><${Icon} name="shopping-bag" /><p class="soft">${t("orders.none")}</p></div>`}
+    ${found && !found.items.length && html`<div class="nothing"><${Icon} name="shopping-bag" /><p class="soft">${t("orders.none")}</p></div>`}
     <div class="order-list">${found?.items.map((one) => html`<${OrderCard} key=${one.id} order=${one} title=${html`<a href=${listHash({ supplier_id: String(one.supplier_id) }, false)}>${one.shop_name}</a>`}><${BuyerActions} order=${one} ask=${setAsked} /><//>`)}</div>
     ${found?.hasMore && html`<div><${Button} icon="chevron-down" onClick=${() => readOrders(PATH, {}, true)}>${t("order.more")}<//></div>`}
     ${asked && html`<${MoveDialog} asked=${asked} onClose=${() => setAsked(null)} />`}

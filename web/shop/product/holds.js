@@ -16,9 +16,14 @@ export const holds = signal(null);
 
 export const isHeld = (hold) => hold.status === "held" && Date.parse(hold.expires_at) > Date.now();
 
+const TRIES = 4;
+const TRY_MILLISECONDS = 1000;
+
 let numReadings = 0;
 let lastTaken = 0;
 let numChanges = 0;
+/** The number of the reading that each hold is from: one that began earlier may come later, and is older. */
+const takenFrom = new Map();
 
 /** What was read before a change may be older than it: then it is read again. */
 export async function readHolds() {
@@ -42,7 +47,24 @@ export async function hold(productId, quantity) {
 }
 
 export async function release(id) {
-  take(await marketJson(`api/reservations/${id}/release`, { method: "POST" }));
+  take(await marketJson(`api/reservations/${id}/release`, { method: "POST" }), ++numReadings);
+}
+
+async function readHold(id) {
+  const number = ++numReadings;
+  return { number, changed: await marketJson(`api/reservations/${id}`) };
+}
+
+/** News come once, so what they are of is asked for again where the server does not answer. */
+async function readHoldOfNews(id) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await readHold(id);
+    } catch (fault) {
+      if (tries === TRIES || (fault.status >= 400 && fault.status < 500 && fault.status !== 429)) return null;
+      await new Promise((resolve) => setTimeout(resolve, TRY_MILLISECONDS * tries));
+    }
+  }
 }
 
 /** From the start of the page: also who looks at other goods learns what a shop has answered. */
@@ -53,9 +75,8 @@ export function hearOfHolds() {
       return;
     }
     const news = type.replace("hold.", "");
-    const changed = await marketJson(`api/reservations/${id}`).catch(() => null);
-    if (changed) numChanges += 1;
-    if (changed && holds.value) holds.value = [changed, ...holds.value.filter((one) => one.id !== id)].sort((one, other) => other.created_at.localeCompare(one.created_at));
+    const read = await readHoldOfNews(id);
+    if (read) take(read.changed, read.number);
     if (SAID.includes(news)) toast(t(`shop.news.${news}`), news === "accepted" || news === "sold" ? "check" : "info");
   };
   listenToNotices(hear, () => { if (holds.value) readHolds().catch(() => {}); });
@@ -65,14 +86,17 @@ export function hearOfHolds() {
 export function watchHolds() {
   const ask = async () => {
     if (isLive.value || document.hidden || !holds.value?.some(isHeld)) return;
-    const changes = await Promise.all(holds.value.filter(isHeld).map((one) => marketJson(`api/reservations/${one.id}`).catch(() => null)));
-    changes.filter(Boolean).forEach(take);
+    await Promise.all(holds.value.filter(isHeld).map((one) => readHold(one.id).then(({ changed, number }) => take(changed, number), () => {})));
   };
   const timer = setInterval(ask, ASK_MILLISECONDS);
   return () => clearInterval(timer);
 }
 
-function take(changed) {
+function take(changed, number) {
   numChanges += 1;
-  holds.value = (holds.value ?? []).map((one) => (one.id === changed.id ? { ...one, ...changed } : one));
+  if (number < (takenFrom.get(changed.id) ?? 0)) return;
+  takenFrom.set(changed.id, number);
+  if (!holds.value) return;
+  const known = holds.value.find((one) => one.id === changed.id);
+  holds.value = [{ ...known, ...changed }, ...holds.value.filter((one) => one !== known)].sort((one, other) => other.created_at.localeCompare(one.created_at));
 }

@@ -1,9 +1,10 @@
 /** All goods that the buyer holds or held. */
 
-import { Note } from "../../design/components.js";
+import { Icon, Note } from "../../design/components.js";
 import { html, useEffect, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { account, isOpen } from "../../market/account.js";
+import { SignInNote } from "../../market/sign_in_note.js";
 import { marketJson } from "../../market/market_calls.js";
 import { productHash } from "../address/place.js";
 import { HoldState } from "./hold_box.js";
@@ -20,11 +21,11 @@ export function HoldsPage() {
   useEffect(() => {
     if (ids) attempt(async () => setNames(Object.fromEntries((await marketJson(`api/products/lookup?ids=${ids}`)).items.map((one) => [one.id, one.name]))));
   }, [ids]);
-  if (who === null && !isOpen) return html`<${Note} kind="info">${t("shop.holds.sign.in")}<//>`;
+  if (who === null && !isOpen) return html`<${SignInNote} icon="package" title=${t("shop.holds")} about=${t("shop.holds.sign.in")} />`;
   return html`<section class="stack"><h2>${t("shop.holds")}</h2>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
-    ${holds.value && !holds.value.length && html`<p class="soft">${t("shop.holds.none")}</p>`}
-    ${(holds.value ?? []).map((one) => html`<article class="card" key=${one.id}><h3><a href=${productHash(one.product_id)}>${names[one.product_id] ?? t("shop.product.number", { number: one.product_id })}</a></h3>
+    ${holds.value && !holds.value.length && html`<div class="nothing"><${Icon} name="package" /><p class="soft">${t("shop.holds.none")}</p><a class="button" href="#/">${t("shop.back")}</a></div>`}
+    ${(holds.value ?? []).map((one) => html`<article class="card stack" key=${one.id}><h3><a href=${productHash(one.product_id)}>${names[one.product_id] ?? t("shop.product.number", { number: one.product_id })}</a></h3>
       <${HoldState} hold=${one} onRelease=${() => attempt(() => release(one.id))} /></article>`)}
   </section>`;
 }

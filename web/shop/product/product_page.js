@@ -56,15 +56,17 @@ export function ProductPage({ id }) {
         ${product.fulfilment && html`<p class="delivery"><${Icon} name=${product.fulfilment.suggestion === "pickup" ? "store" : "truck"} /> ${product.fulfilment.reason}</p>`}
         <${Choices} group=${product.group} id=${id} />
         <${HoldBox} key=${id} product=${product} onChange=${refresh} />
-        <${TellMe} key=${id} product=${product} />
-        <${WriteButton} key=${id} path=${`api/products/${id}/talk`} label=${t("talk.ask.shop")} about=${product.name} />
-        <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
+        <div class="row-wrap">
+          <${TellMe} key=${`tell-${id}`} product=${product} />
+          <${WriteButton} key=${`write-${id}`} path=${`api/products/${id}/talk`} label=${t("talk.ask.shop")} about=${product.name} />
+          <${Button} icon="scale" aria-pressed=${isChosen} onClick=${() => toggleCompared(id)}>${t(isChosen ? "shop.compare.chosen.one" : "shop.compare.add")}<//>
+        </div>
       </div>
     </div>
     ${product.description && html`<p class="product-text">${product.description}</p>`}
     <${Attributes} product=${product} />
     <section class="card"><header><h3>${t("shop.product.shop")}</h3></header>
-      <p><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.verified_at && html` <${Badge} kind="good" icon="shield-check">${t("shop.verified.shop")}<//>`}${shop.rating && html` · <${Stars} rating=${shop.rating} />`}</p>
+      <p class="row-wrap"><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.verified_at && html` <${Badge} kind="good" icon="shield-check">${t("shop.verified.shop")}<//>`}${shop.rating && html` <${Stars} rating=${shop.rating} />`}</p>
       <p class="soft"><${Icon} name="map-pin" /> ${[shop.city, shop.province].filter(Boolean).join(", ")}${product.distance_km !== null && ` · ${kilometres(product.distance_km)}`}</p>
       <${OpeningHours} shop=${shop} />
     </section>

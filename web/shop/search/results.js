@@ -1,6 +1,6 @@
 /** The goods that were found, and what the server says about the search: corrected words, what would find more. */
 
-import { Button, Note, toast } from "../../design/components.js";
+import { Button, Icon, Note, toast } from "../../design/components.js";
 import { html, useEffect, useRef } from "../../app/view.js";
 import { later } from "../../app/later.js";
 import { counted, t } from "../../app/words.js";
@@ -22,12 +22,13 @@ export function Results({ asked }) {
   const byMeaning = new Set(seen.by_meaning ?? []);
   return html`<section class="results" aria-busy=${isLoading.value} aria-label=${t("shop.results")}>
     <div class="row-wrap results-head"><h2 class="visually-hidden">${t("shop.results")}</h2><p class="grow results-number" role="status">${numberOf(seen)}</p>
-      <${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//><${SaveSearch} asked=${asked} /><${SortChoice} asked=${asked} /></div>
+      ${(seen.total > 0 || isMap) && html`<${Button} icon=${isMap ? "list" : "map"} aria-pressed=${isMap} onClick=${() => goTo(listHash(asked, !isMap))}>${t("shop.map")}<//>`}<${SaveSearch} asked=${asked} />${seen.total > 0 && html`<${SortChoice} asked=${asked} />`}</div>
     <${Remarks} asked=${asked} seen=${seen} />
     ${isMap && html`<${MapOfShops} goods=${seen.items} />`}
     <div class="goods" hidden=${isMap}>${seen.items.map((product) => html`<${ProductCard} key=${product.id} product=${product} isByMeaning=${byMeaning.has(product.id)} />`)}</div>
     ${seen.next_cursor && html`<${More} />`}
     <${Nearest} nearest=${seen.nearest} />
+    ${!seen.total && !seen.nearest?.items.length && html`<div class="nothing"><${Icon} name="search" /><p class="soft">${t("shop.found.hint")}</p><a class="button" href=${listHash({})}>${t("shop.back")}</a></div>`}
   </section>`;
 }
 
@@ -39,7 +40,7 @@ function numberOf(seen) {
 function SortChoice({ asked }) {
   const sorts = SORTS.filter((name) => (name !== "distance" || near.value) && (name !== "relevance" || asked.q));
   const chosen = asked.sort ?? (asked.q ? "relevance" : "newest");
-  return html`<label class="row"><span class="soft">${t("shop.sort")}</span><select class="select" value=${chosen} onChange=${(event) => goTo(listHash(changed(asked, { sort: event.target.value })))}>
+  return html`<label class="row"><span class="soft results-sort">${t("shop.sort")}</span><select class="select" value=${chosen} onChange=${(event) => goTo(listHash(changed(asked, { sort: event.target.value })))}>
     ${sorts.map((name) => html`<option value=${name} selected=${name === chosen}>${t(`shop.sort.${name}`)}</option>`)}</select></label>`;
 }
 
