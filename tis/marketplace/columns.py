@@ -37,10 +37,8 @@ class UTCDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        if not isinstance(value, str):
-            return value.astimezone(UTC)
-        moment = datetime.fromisoformat(value)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # earlier versions wrote some without a zone
+        moment: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)  # as earlier versions wrote some
 
 
 class PublicPlace(ColumnElement[float]):
