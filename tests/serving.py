@@ -1,5 +1,6 @@
 """Real servers for tests: in a thread of this process, or as a process of their own."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -12,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -100,7 +101,7 @@ def served(
 @contextmanager
 def listening(app: ASGIApp, limits: TransportLimits, loop: str = "auto") -> Iterator[str]:
     """Runs any app in a thread, behind the limits of connections; yields its URL."""
-    server = uvicorn.Server(
+    server = PromptServer(
         uvicorn.Config(
             app,
             port=0,
@@ -118,8 +119,28 @@ def listening(app: ASGIApp, limits: TransportLimits, loop: str = "auto") -> Iter
         port = server.servers[0].sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.should_exit = True
+        server.end()
         thread.join()
+
+
+class PromptServer(uvicorn.Server):
+    """Ends when it is told to. uvicorn looks for that again and again, in each of the servers of a process."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def end(self) -> None:
+        """From any thread."""
+        self.should_exit = True
+        if self._loop:
+            with suppress(RuntimeError):  # it has ended by itself
+                self._loop.call_soon_threadsafe(self._told.set)
+
+    async def main_loop(self) -> None:
+        self._told = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), 1)  # then it writes a new date into its headers
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from tis.marketplace.auth import passwords
 from tis.marketplace.market import Market, MarketRules
 
 _names = (f"market_{number}" for number in itertools.count())
-# PostgreSQL and MariaDB start slowly: `make check` leaves both out, `make test` the latter.
+# PostgreSQL and MariaDB start slowly: `make check` leaves both out, `make test` MariaDB and much of PostgreSQL.
 DATABASES = [
     "sqlite",
     pytest.param("postgresql", marks=pytest.mark.slow),
@@ -30,6 +30,7 @@ DATABASES = [
 
 
 # What the stores promise: all that `make test-faults` runs on MariaDB. MARIADB=all, as in `make soak`, runs the rest.
+# On PostgreSQL, `make test` runs it and where statements are others there; `make test-faults` runs the rest.
 CORE_ON_MARIADB = {
     f"tests.marketplace.{name}"
     for name in (
@@ -59,6 +60,7 @@ CORE_ON_MARIADB = {
         "variants.test_groups",
     )
 }
+_OTHERS_ON_POSTGRESQL = ("tests.marketplace.search.", "tests.marketplace.test_")
 # What these find does not depend on the database, or they read the plans of the other two.
 NOT_ON_MARIADB = {
     f"tests.marketplace.{name}"
@@ -74,6 +76,22 @@ NOT_ON_MARIADB = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not _is_left_out(item)]
+    for item in items:
+        if _repeats_on_postgresql(item):
+            item.add_marker(pytest.mark.long)
+
+
+def _repeats_on_postgresql(item: pytest.Item) -> bool:
+    """The same has run on SQLite: `make test` leaves it to `make test-faults`."""
+    module = item.getparent(pytest.Module)
+    if module is None or "postgresql" not in item.name.partition("[")[2]:
+        return False
+    name = module.module.__name__
+    return (
+        name.startswith("tests.marketplace.")
+        and not name.startswith(_OTHERS_ON_POSTGRESQL)
+        and name not in CORE_ON_MARIADB
+    )
 
 
 def _is_left_out(item: pytest.Item) -> bool:
