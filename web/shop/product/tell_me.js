@@ -51,7 +51,7 @@ function PriceWanted({ alert, onWant, onForget }) {
   };
   useEffect(() => { setPrice(""); }, [alert?.id, alert?.max_price]);
   return html`<details class="tell-below"><summary>${t("shop.tell.below")}</summary>
-    <form class="price-wanted" onSubmit=${submit}><${Field} label=${t("shop.tell.below.price")}>${(attributes) => html`<input class="input numbers" inputmode="numeric" maxlength="20" required value=${price} onInput=${(event) => setPrice(event.target.value)} ...${attributes} />`}<//><${Button} small icon="bell" type="submit" disabled=${!rupiah}>${t("shop.tell.below.do")}<//></form>
+    <form class="price-wanted" onSubmit=${submit}><${Field} label=${t("shop.tell.below.price")}>${(attributes) => html`<input class="input numbers" inputmode="numeric" maxlength="20" required value=${price} onInput=${(event) => setPrice(event.target.value)} ...${attributes} />`}<//><${Button} icon="bell" type="submit" disabled=${!rupiah}>${t("shop.tell.below.do")}<//></form>
     <div role="status">${alert && html`<p class="row-wrap"><span class="grow">${t("shop.tell.below.set", { price: formatRupiah(alert.max_price) })}</span><${Button} small kind="quiet" icon="trash-2" onClick=${() => onForget(alert)}>${t("delete")}<//></p>`}</div>
   </details>`;
 }
