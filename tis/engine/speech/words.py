@@ -1,4 +1,4 @@
-"""Words and their times: by what the alignment heads of the decoder look at, as openai-whisper does it."""
+"""Words and their times: by what the alignment heads of the decoder look at, as in openai-whisper and Transformers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,9 +36,12 @@ def token_times(alignment: Any, num_frames: int, precision: float) -> list[float
 
 
 def _smooth_looks(head: Any) -> Any:
-    """One head at a time: those of a large model together would take gigabytes."""
+    """One head at a time: those of a large model together would take gigabytes.
+
+    What a token looks at behind the end of the sound is left out, as in Transformers. If the rest were made up to 1
+    again, a faint look of the last token would count as much as that of a word, and take its frames.
+    """
     weights = head.astype(np.float64)
-    weights = weights / weights.sum(-1, keepdims=True)
     deviation = weights.std(-2, keepdims=True)
     weights = (weights - weights.mean(-2, keepdims=True)) / np.where(deviation > 0, deviation, 1)
     return median_filter(weights, _FILTER_WIDTH)
