@@ -26,6 +26,15 @@ class ModelNotFound(NotFound):
         super().__init__(f"The model `{name}` does not exist or you do not have access to it.", param="model")
 
 
+class NoModelForTask(NotFound):
+    """No model was named, and none is served for what is asked."""
+
+    code = "model_not_found"
+
+    def __init__(self, task: str) -> None:
+        super().__init__(f"This server has no model for {task}: its catalogue needs one with that task.", param="model")
+
+
 class WrongTask(BadRequest):
     """The model is one of another kind."""
 
