@@ -137,7 +137,7 @@ async def test_what_is_no_sound_is_refused(decoder: SoundDecoder, name: str) -> 
 
 async def test_a_video_without_sound_is_told_so_and_not_that_its_format_is_wrong(decoder: SoundDecoder) -> None:
     error = await refusal(decoder, _silent_video())
-    assert (error.code, "has no sound" in str(error)) == ("invalid_audio", True)
+    assert (error.code, "has no sound" in error.message) == ("invalid_audio", True)
 
 
 async def test_a_file_that_breaks_off_is_heard_until_there(decoder: SoundDecoder) -> None:
