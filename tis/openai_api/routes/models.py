@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Request
 
 from tis.chat.run_spec import Services
 from tis.engine.engine import Engine
-from tis.engine.errors import ModelNotFound, NoModelForTask, WrongTask
+from tis.engine.errors import ModelNotFound, WrongTask
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription
 from tis.engine.models.entry_fields import Task
@@ -97,7 +97,7 @@ def served_model(
         if chosen is None:
             raise ModelNotAllowed(able[0].id)
         return chosen.id
-    raise ModelNotFound(name[:200]) if name else NoModelForTask(task or "chat")
+    raise ModelNotFound((name or "")[:200], task or "chat")
 
 
 async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
