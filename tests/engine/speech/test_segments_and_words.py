@@ -81,6 +81,17 @@ def test_tokens_become_words_with_their_marks() -> None:
     assert texts("id", *pieces) == [" Selamat", " pagi,", " apa", " kabar?", ' "Baik."']
 
 
+def test_apostrophes_and_hyphens_within_a_word_do_not_divide_it() -> None:
+    assert texts("id", " anak", "-", "anak", " Jum", "'", "at", ".") == [" anak-anak", " Jum'at."]
+    assert texts("en", " don", "'", "t", " '", "go", "'", " now", "-", " then") == [
+        " don't",
+        " 'go'",
+        " now",
+        "-",
+        " then",
+    ]
+
+
 def test_a_language_without_spaces_has_a_word_for_each_whole_character() -> None:
     sky = "天".encode()
     assert texts("zh", "今", sky[:1], sky[1:], "好", "。") == ["今", "天", "好。"]

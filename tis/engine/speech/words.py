@@ -14,6 +14,7 @@ _WITHOUT_SPACES = {"zh", "ja", "th", "lo", "my", "yue"}
 _LEADING = frozenset("\"'“¿([{-¡")
 _TRAILING = frozenset("\"'.。,，!！?？:：”)]}、")
 _MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_WITHIN_WORDS = frozenset("'-")
 _SENTENCE_ENDS = frozenset(".。!！?？")
 _MAX_TYPICAL_SECONDS = 0.7  # of a word
 _FILTER_WIDTH = 7
@@ -106,13 +107,20 @@ def _split_characters(ids: Sequence[int], vocabulary: WhisperVocabulary) -> list
 
 def _joined_by_spaces(spans: Sequence[WordSpan]) -> list[WordSpan]:
     words: list[WordSpan] = []
-    for span in spans:
-        if not words or span.text.startswith(" ") or _consists_of(span.text.strip(), _MARKS):
+    for place, span in enumerate(spans):
+        is_mark = _consists_of(span.text.strip(), _MARKS) and not _is_within_word(spans, place)
+        if not words or span.text.startswith(" ") or is_mark:
             words.append(WordSpan(span.text, span.first, span.last))
         else:
             words[-1].text += span.text
             words[-1].last = span.last
     return words
+
+
+def _is_within_word(spans: Sequence[WordSpan], place: int) -> bool:
+    """As in "Jum'at" and "anak-anak"."""
+    around = (spans[place - 1].text[-1:], spans[place + 1].text[:1]) if 0 < place < len(spans) - 1 else ("", "")
+    return spans[place].text in _WITHIN_WORDS and all(character.isalnum() for character in around)
 
 
 def _with_marks(words: list[WordSpan]) -> list[WordSpan]:
