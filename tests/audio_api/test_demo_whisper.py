@@ -17,7 +17,7 @@ from tests.serving import Served, served, settings_with
 pytestmark = [pytest.mark.model, pytest.mark.long]
 MODEL = "demo-whisper"
 MAX_SECONDS_OFF = 0.3
-MAX_MISPLACED = 0.04  # of all words
+MAX_MISPLACED = 0.03  # of all words
 
 
 @pytest.fixture(scope="module")
