@@ -117,6 +117,16 @@ def test_the_server_of_compose_is_the_image_with_a_read_only_root_and_settings_t
     assert "HF_TOKEN" not in server["environment"] and server["secrets"] == ["hf_token"]
 
 
+def test_what_the_page_says_of_compose_reaches_the_server() -> None:
+    """A variable that Compose does not pass on would be set in vain."""
+    page = (REPOSITORY / "docs" / "docker.md").read_text(encoding="utf-8")
+    section = page.partition("## Compose")[2].partition("\n## ")[0]
+    named = set(re.findall(r"\b[A-Z][A-Z_]+\b", section))
+    environment = set(COMPOSE["services"]["server"]["environment"])
+    assert named & set(Settings.variables().values()) == environment - {"HF_TOKEN_PATH"}
+    assert set(re.findall(r"\$\{(\w+)", str(COMPOSE))) <= named
+
+
 def test_compose_uses_what_it_declares() -> None:
     services = COMPOSE["services"].values()
     named = {str(volume).partition(":")[0] for service in services for volume in service.get("volumes", [])}

@@ -96,6 +96,12 @@ def test_its_variables_are_settings_and_its_secrets_are_no_values() -> None:
     assert variables["API_KEYS"]["valueFrom"]["secretKeyRef"]["optional"] is False
 
 
+def test_prometheus_is_not_sent_to_pods_that_would_refuse_it() -> None:
+    """Annotations hold no key, and the pod has keys."""
+    template = objects()["StatefulSet"]["spec"]["template"]
+    assert "METRICS_PUBLIC" not in VALUES["settings"] and "annotations" not in template["metadata"]
+
+
 def test_a_pod_has_time_to_leave() -> None:
     [pause] = re.findall(r"\d+", str(server()["lifecycle"]["preStop"]["exec"]["command"]))
     drain = next(int(variable["value"]) for variable in server()["env"] if variable["name"] == "DRAIN_SECONDS")
@@ -169,6 +175,13 @@ def test_a_setting_is_text_as_it_was_written(tmp_path: Path) -> None:
         "MODEL_REPO_ID": 'a "b"',
     }
     assert expected.items() <= found.items()
+
+
+@needs_helm
+@pytest.mark.parametrize("value", ["1", 1])
+def test_prometheus_finds_pods_whose_metrics_are_public(value: object, tmp_path: Path) -> None:
+    [one] = [one for one in rendered({"settings": {"METRICS_PUBLIC": value}}, tmp_path) if one["kind"] == "StatefulSet"]
+    assert one["spec"]["template"]["metadata"]["annotations"]["prometheus.io/scrape"] == "true"
 
 
 def rendered(values: dict[str, Any], folder: Path) -> list[dict[str, Any]]:

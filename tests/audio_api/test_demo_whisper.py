@@ -17,6 +17,7 @@ from tests.serving import Served, served, settings_with
 pytestmark = [pytest.mark.model, pytest.mark.long]
 MODEL = "demo-whisper"
 MAX_SECONDS_OFF = 0.3
+MAX_MISPLACED = 0.03  # of all words
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_two_minutes_have_at_most_one_wrong_word_in_fifty(client: OpenAI, long: 
     assert errors.rate <= MAX_WORD_ERROR_RATE
 
 
-def test_subtitles_and_words_lie_where_they_are_spoken(client: OpenAI, long: Glued) -> None:
+def test_subtitles_lie_where_they_are_spoken(client: OpenAI, long: Glued) -> None:
     subtitles = pysubs2.SSAFile.from_string(
         client.audio.transcriptions.create(model=MODEL, file=wav(long.samples), response_format="srt")
     )
@@ -65,14 +66,23 @@ def test_subtitles_and_words_lie_where_they_are_spoken(client: OpenAI, long: Glu
     near = [numpy.abs(starts - line.start / 1000).min() <= MAX_SECONDS_OFF for line in subtitles]
     assert sum(near) >= 0.9 * len(near)
 
-    spoken = all_spoken()[20]
-    verbose = client.audio.transcriptions.create(
-        model=MODEL, file=spoken.sentence.path, response_format="verbose_json", timestamp_granularities=["word"]
-    )
-    assert verbose.words
-    assert [word.word for word in verbose.words] == spoken.sentence.text.split()
-    for found, time in zip(verbose.words, spoken.words, strict=True):
-        assert found.start == pytest.approx(time.start, abs=MAX_SECONDS_OFF)
+
+def test_words_lie_where_they_are_spoken_in_every_sentence(client: OpenAI) -> None:
+    """Each word but a few begins near its time and takes some."""
+    misplaced, empty, num_words = [], [], 0
+    for spoken in all_spoken():
+        verbose = client.audio.transcriptions.create(
+            model=MODEL, file=spoken.sentence.path, response_format="verbose_json", timestamp_granularities=["word"]
+        )
+        assert verbose.words
+        assert [word.word for word in verbose.words] == spoken.sentence.text.split()
+        for found, time in zip(verbose.words, spoken.words, strict=True):
+            num_words += 1
+            where = f"{spoken.sentence.name} {found.word}: {found.start} to {found.end}, spoken at {time.start}"
+            misplaced += [where] if abs(found.start - time.start) > MAX_SECONDS_OFF else []
+            empty += [where] if found.end <= found.start else []
+    assert len(misplaced) <= MAX_MISPLACED * num_words, misplaced
+    assert len(empty) <= MAX_MISPLACED * num_words, empty
 
 
 def test_silence_noise_and_hum_are_empty(client: OpenAI) -> None:

@@ -12,7 +12,7 @@ from tests.cli.tis_process import tis
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import free_port, served, settings_with
 from tests.test_status import until
-from tis.cli.top import _quantile
+from tis.cli.top import _HEAD, _quantile, _table
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -33,6 +33,7 @@ def test_a_running_answer_is_seen(tmp_path: Path) -> None:
             running = 'tis_num_requests_running{model_name="kopi"} 1.0'
             until(lambda: running in httpx2.get(f"{server.url}/metrics").text)
             shown = tis("top", server.url, "--once", "--every", "1", folder=tmp_path, COLUMNS="150")
+            narrow = tis("top", server.url, "--once", "--every", "1", folder=tmp_path, COLUMNS="80")
             as_json = tis("top", server.url, "--json", "--every", "1", folder=tmp_path)
         finally:
             done.set()
@@ -40,10 +41,23 @@ def test_a_running_answer_is_seen(tmp_path: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     head, row = shown.stdout.splitlines()[-2:]
     assert head.split()[:4] == ["MODEL", "STATE", "RUN", "WAIT"] and row.split()[:4] == ["kopi", "ready", "1", "0"]
+    assert all(len(line) <= 80 for line in narrow.stdout.splitlines()), narrow.stdout
+    assert narrow.stdout.splitlines()[-2].split()[-2:] == ["CACHE", "MEMORY"], narrow.stdout
+    assert "store lag" in narrow.stdout and "memory " in narrow.stdout
     [model] = json.loads(as_json.stdout)["models"]
     assert (model["model"], model["state"], model["running"]) == ("kopi", "ready", 1)
     assert 5 < model["tokens_per_second"] <= 75
     assert model["first_token_p50_seconds"] > 0
+
+
+def test_a_narrow_table_keeps_cache_and_memory() -> None:
+    row = ["a-model-with-a-name", "ready", "1", "0", "0.0", "12.5", "10 ms", "20 ms", "4 ms", "7%", "1.0 GiB"]
+    head, wide = _table([_HEAD, row], 200)
+    assert head.split()[4:6] == ["PROMPT/s", "TOKENS/s"] and len(wide.split()) == 14
+    for columns in (99, 80, 60):
+        head, narrow = _table([_HEAD, row], columns)
+        assert max(len(head), len(narrow)) <= columns
+        assert head.endswith("CACHE   MEMORY") and narrow.endswith("7%  1.0 GiB") and "12.5" in narrow
 
 
 def test_what_is_no_server_of_ours_is_one_line(tmp_path: Path) -> None:

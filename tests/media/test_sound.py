@@ -135,6 +135,11 @@ async def test_what_is_no_sound_is_refused(decoder: SoundDecoder, name: str) -> 
     assert error.code in ("invalid_audio_format", "invalid_audio")
 
 
+async def test_a_video_without_sound_is_told_so_and_not_that_its_format_is_wrong(decoder: SoundDecoder) -> None:
+    error = await refusal(decoder, _silent_video())
+    assert (error.code, "has no sound" in error.message) == ("invalid_audio", True)
+
+
 async def test_a_file_that_breaks_off_is_heard_until_there(decoder: SoundDecoder) -> None:
     whole = sound_file(spoken("satu dua tiga empat lima enam " * 4), "mp3", "libmp3lame")
     words = words_of(await windows_of(decoder, whole[: len(whole) // 2]))

@@ -145,3 +145,11 @@ def test_an_unknown_model_is_told_in_the_usual_words(http: httpx2.Client) -> Non
         "param": "model",
         "code": "model_not_found",
     }
+
+
+@pytest.mark.parametrize(("path", "task"), [("/v1/rerank", "rerank"), ("/v1/embeddings", "embedding")])
+def test_without_a_name_a_task_that_no_model_has_is_named(http: httpx2.Client, path: str, task: str) -> None:
+    answer = http.post(path, json={"query": "a", "documents": ["b"], "input": "a"})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (404, "model_not_found", "model")
+    assert error["message"] == f"This server has no model for {task}: its catalogue needs one with that task."

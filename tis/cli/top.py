@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import time
@@ -29,6 +30,7 @@ _HEAD = (
     "CACHE",
     "MEMORY",
 )
+_FIRST_TO_GO = ("FIRST p99", "GAP p50", "PROMPT/s", "FIRST p50", "STATE")  # where a terminal is too narrow for all
 _CLEAR = "\x1b[H\x1b[J"
 
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
@@ -65,7 +67,7 @@ def run(parsed: argparse.Namespace) -> None:
         if parsed.json:
             print(json.dumps(view.to_json(), indent=2))  # noqa: T201
             return
-        table = "\n".join(view.lines(client.url, shutil.get_terminal_size().columns))
+        table = "\n".join(view.lines(client.url, _columns()))
         print(table if parsed.once else _CLEAR + table, flush=True)  # noqa: T201
         if parsed.once:
             return
@@ -164,21 +166,49 @@ class View:
         assert isinstance(models, list)
         yield f"{url}   {time.strftime('%H:%M:%S')}"[:columns]
         shown = {name: float(str(value or 0)) for name, value in given.items()}
-        yield (
-            f"requests {shown['requests_per_second']:.1f}/s   errors {shown['errors_per_second']:.1f}/s   "
-            f"refused {shown['refusals_per_second']:.1f}/s   streams {shown['streams']:.0f}, "
-            f"readers {shown['readers']:.0f}   store lag {_seconds(shown['store_lag_seconds'])}   "
-            f"loop lag p99 {_seconds(shown['loop_lag_p99_seconds'])}   memory {_size(shown['memory_bytes'])}"
-        )[:columns]
+        facts = (
+            f"requests {shown['requests_per_second']:.1f}/s",
+            f"errors {shown['errors_per_second']:.1f}/s",
+            f"refused {shown['refusals_per_second']:.1f}/s",
+            f"streams {shown['streams']:.0f}, readers {shown['readers']:.0f}",
+            f"store lag {_seconds(shown['store_lag_seconds'])}",
+            f"loop lag p99 {_seconds(shown['loop_lag_p99_seconds'])}",
+            f"memory {_size(shown['memory_bytes'])}",
+        )
+        yield from _in_lines(facts, columns)
         yield ""
-        rows = [_HEAD, *(_cells(model) for model in models)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = (
-                cell.ljust(width) if at < 2 else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            yield "  ".join(cells)[:columns].rstrip()
+        yield from _table([_HEAD, *(_cells(model) for model in models)], columns)
+
+
+def _columns() -> int:
+    """What a program or a file gets is whole."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else sys.maxsize
+
+
+def _in_lines(facts: Sequence[str], columns: int) -> Iterator[str]:
+    line = ""
+    for fact in facts:
+        if line and len(line) + 3 + len(fact) > columns:
+            yield line
+            line = ""
+        line += f"   {fact}" if line else fact[:columns]
+    yield line
+
+
+def _table(rows: Sequence[Sequence[str]], columns: int) -> Iterator[str]:
+    """Some columns stay away rather than that the last ones, cache and memory, are cut off."""
+    shown = list(zip(*rows, strict=True))
+    widths = {column[0]: max(map(len, column)) for column in shown}
+    for name in _FIRST_TO_GO:
+        if sum(widths.values()) + 2 * (len(widths) - 1) > columns:
+            del widths[name]
+    for row in rows:
+        cells = (
+            cell.ljust(widths[name]) if name in ("MODEL", "STATE") else cell.rjust(widths[name])
+            for name, cell in zip(_HEAD, row, strict=True)
+            if name in widths
+        )
+        yield "  ".join(cells)[:columns].rstrip()
 
 
 def _quantile(buckets: Sequence[tuple[float, float]], share: float) -> float:

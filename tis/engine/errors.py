@@ -22,8 +22,12 @@ class GrammarTooComplex(GenerationFailed):
 class ModelNotFound(NotFound):
     code = "model_not_found"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"The model `{name}` does not exist or you do not have access to it.", param="model")
+    def __init__(self, name: str, task: str = "") -> None:
+        """Without a name, no model is served for the task."""
+        no_name = f"This server has no model for {task}: its catalogue needs one with that task."
+        super().__init__(
+            f"The model `{name}` does not exist or you do not have access to it." if name else no_name, param="model"
+        )
 
 
 class WrongTask(BadRequest):

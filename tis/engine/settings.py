@@ -69,7 +69,8 @@ class ModelSettings(BaseModel):
     )
     load_wait_seconds: float = Field(60, ge=0, le=3600, description="how long a request waits for a loading model")
     strict_model: Literal["auto", "0", "1"] = Field(
-        "auto", description="unknown `model` names: auto = 404 if several models are served, 1 = always, 0 = never"
+        "auto",
+        description="unknown `model` names: auto = 404 if several models of the task are served, 1 = always, 0 = never",
     )
 
 

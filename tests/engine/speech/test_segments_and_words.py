@@ -6,7 +6,7 @@ import torch
 from transformers.models.whisper.generation_whisper import _dynamic_time_warping, _median_filter
 
 from tis.engine.speech.segments import spans_of
-from tis.engine.speech.words import WordSpan, align, median_filter, split_words, timed_words
+from tis.engine.speech.words import WordSpan, align, median_filter, split_words, timed_words, token_times
 
 T = 1000  # the token of 0.00
 
@@ -60,6 +60,17 @@ def test_the_median_filter_is_that_of_transformers() -> None:
     np.testing.assert_allclose(median_filter(numbers, 7), _median_filter(torch.from_numpy(numbers)[None], 7)[0])
 
 
+def test_a_look_behind_the_end_of_the_sound_takes_no_time_from_the_words() -> None:
+    """A short sound is followed by silence up to 30 seconds, where the end of the text looks: as in Transformers."""
+    looks = np.random.default_rng(3).dirichlet(np.full(300, 0.05), size=(2, 8))  # [heads, tokens and the end, frames]
+    looks[:, -1, :60] *= 0.01
+    seen = torch.from_numpy(looks[:, :, :60])
+    normal = (seen - seen.mean(-2, keepdim=True)) / seen.std(-2, keepdim=True, unbiased=False)
+    tokens, frames = _dynamic_time_warping(-_median_filter(normal[None], 7)[0].mean(0).numpy())
+    begins = [int(frames[list(tokens).index(token)]) for token in range(8)]
+    assert token_times(looks, 60, 1.0) == begins
+
+
 def texts(language: str, *pieces: str | bytes) -> list[str]:
     vocabulary = PiecesVocabulary(*(one if isinstance(one, bytes) else one.encode() for one in pieces))
     return [word.text for word in split_words(range(len(pieces)), vocabulary, language)]  # type: ignore[arg-type]
@@ -68,6 +79,17 @@ def texts(language: str, *pieces: str | bytes) -> list[str]:
 def test_tokens_become_words_with_their_marks() -> None:
     pieces = (" Sel", "amat", " pagi", ",", " apa", " kabar", "?", ' "', "Ba", "ik", '."')
     assert texts("id", *pieces) == [" Selamat", " pagi,", " apa", " kabar?", ' "Baik."']
+
+
+def test_apostrophes_and_hyphens_within_a_word_do_not_divide_it() -> None:
+    assert texts("id", " anak", "-", "anak", " Jum", "'", "at", ".") == [" anak-anak", " Jum'at."]
+    assert texts("en", " don", "'", "t", " '", "go", "'", " now", "-", " then") == [
+        " don't",
+        " 'go'",
+        " now",
+        "-",
+        " then",
+    ]
 
 
 def test_a_language_without_spaces_has_a_word_for_each_whole_character() -> None:

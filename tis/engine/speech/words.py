@@ -1,4 +1,4 @@
-"""Words and their times: by what the alignment heads of the decoder look at, as openai-whisper does it."""
+"""Words and their times: by what the alignment heads of the decoder look at, as in openai-whisper and Transformers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ _WITHOUT_SPACES = {"zh", "ja", "th", "lo", "my", "yue"}
 _LEADING = frozenset("\"'“¿([{-¡")
 _TRAILING = frozenset("\"'.。,，!！?？:：”)]}、")
 _MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_WITHIN_WORDS = frozenset("'-")
 _SENTENCE_ENDS = frozenset(".。!！?？")
 _MAX_TYPICAL_SECONDS = 0.7  # of a word
 _FILTER_WIDTH = 7
@@ -36,9 +37,12 @@ def token_times(alignment: Any, num_frames: int, precision: float) -> list[float
 
 
 def _smooth_looks(head: Any) -> Any:
-    """One head at a time: those of a large model together would take gigabytes."""
+    """One head at a time: those of a large model together would take gigabytes.
+
+    What a token looks at behind the end of the sound is left out, as in Transformers. If the rest were made up to 1
+    again, a faint look of the last token would count as much as that of a word, and take its frames.
+    """
     weights = head.astype(np.float64)
-    weights = weights / weights.sum(-1, keepdims=True)
     deviation = weights.std(-2, keepdims=True)
     weights = (weights - weights.mean(-2, keepdims=True)) / np.where(deviation > 0, deviation, 1)
     return median_filter(weights, _FILTER_WIDTH)
@@ -103,13 +107,20 @@ def _split_characters(ids: Sequence[int], vocabulary: WhisperVocabulary) -> list
 
 def _joined_by_spaces(spans: Sequence[WordSpan]) -> list[WordSpan]:
     words: list[WordSpan] = []
-    for span in spans:
-        if not words or span.text.startswith(" ") or _consists_of(span.text.strip(), _MARKS):
+    for place, span in enumerate(spans):
+        is_mark = _consists_of(span.text.strip(), _MARKS) and not _is_within_word(spans, place)
+        if not words or span.text.startswith(" ") or is_mark:
             words.append(WordSpan(span.text, span.first, span.last))
         else:
             words[-1].text += span.text
             words[-1].last = span.last
     return words
+
+
+def _is_within_word(spans: Sequence[WordSpan], place: int) -> bool:
+    """As in "Jum'at" and "anak-anak"."""
+    around = (spans[place - 1].text[-1:], spans[place + 1].text[:1]) if 0 < place < len(spans) - 1 else ("", "")
+    return spans[place].text in _WITHIN_WORDS and all(character.isalnum() for character in around)
 
 
 def _with_marks(words: list[WordSpan]) -> list[WordSpan]:

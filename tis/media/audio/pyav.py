@@ -69,6 +69,8 @@ def _open_nothing(url: str, flags: int, options: dict[str, str]) -> NoReturn:
 
 def _sound(container: InputContainer) -> AudioStream:
     stream = container.streams.best("audio")
+    if stream is None:  # a film that nobody speaks in has a format that is supported
+        raise SoundRefused("damaged")
     if not isinstance(stream, AudioStream) or stream.sample_rate not in _RATES:
         raise SoundRefused("format")
     if stream.codec_context.codec.name not in DECODERS:  # the whitelist of FFmpeg is for opening, not for decoding

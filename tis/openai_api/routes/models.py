@@ -97,7 +97,7 @@ def served_model(
         if chosen is None:
             raise ModelNotAllowed(able[0].id)
         return chosen.id
-    raise ModelNotFound((name or "")[:200])
+    raise ModelNotFound((name or "")[:200], task or "chat")
 
 
 async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
