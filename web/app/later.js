@@ -5,10 +5,18 @@ import { html, useEffect, useState } from "./view.js";
 
 const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 500));
 
+let firstView = Promise.resolve();
+
+/** What the page shows first, if that is more than its modules: nothing is read early before it stands. */
+export function showFirst(stands) {
+  firstView = stands.catch(() => {});
+}
+
 /** When the page stands and has time. */
 export function afterLoad(work) {
-  if (document.readyState === "complete") whenIdle(work);
-  else addEventListener("load", () => whenIdle(work), { once: true });
+  const wait = () => firstView.then(() => whenIdle(work));
+  if (document.readyState === "complete") wait();
+  else addEventListener("load", wait, { once: true });
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The shop: what the address names is shown. */
 
 import { effect, html, render, untracked } from "../app/view.js";
-import { afterLoad } from "../app/later.js";
+import { afterLoad, showFirst } from "../app/later.js";
 import { has, learnWords, t } from "../app/words.js";
 import { toast } from "../design/components.js";
 import { Overlays } from "../design/shell.js";
@@ -16,6 +16,7 @@ import { followTalks } from "../market/talks/talk_calls.js";
 import { ownTalks } from "./messages/own_talks.js";
 import { hearOfHolds } from "./product/holds.js";
 import { learnCategories } from "../market/categories.js";
+import { goodsStand } from "./search/first_view.js";
 import { load } from "./search/found.js";
 import shopEn from "../messages/en/shop.js";
 import shopId from "../messages/id/shop.js";
@@ -45,8 +46,12 @@ afterLoad(followNotices); // a stream takes one of the few connections that a br
 // Without their names categories have their slugs.
 learnCategories().catch(() => {});
 
+let firstSearch = null;
 effect(() => {
   const shown = place.value;
   void near.value;
-  if (shown.kind === "list") untracked(() => load(shown.asked));
+  if (shown.kind !== "list") return;
+  const search = untracked(() => load(shown.asked));
+  firstSearch ??= search;
 });
+showFirst(goodsStand(firstSearch));
