@@ -5,16 +5,43 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
+from tis.marketplace.kit.branch_shares import PlaceWish
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
-from tis.marketplace.kit.fields import MAX_STOCK, Reason
+from tis.marketplace.kit.fields import MAX_ID, MAX_STOCK, Latitude, Longitude, Reason
+from tis.marketplace.kit.geo import Point, WithPlace
 from tis.marketplace.kit.unknown_fields import StrictBody
 
-MovementKind = Literal["initial", "set", "sold", "returned", "import", "correction", "carried"]
+MovementKind = Literal["initial", "set", "sold", "returned", "import", "correction", "transfer", "carried"]
 ReservationStatus = Literal["held", "committed", "released", "refused", "expired", "ordered"]
 SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
 
 
-class ReservationRequest(StrictBody):
+class WantedPlace(WithPlace):
+    """From which place of a shop that has several. Of a shop with one, it is that one."""
+
+    branch_id: int | None = Field(
+        None,
+        ge=0,
+        le=MAX_ID,
+        strict=True,
+        description="a place of the shop, 0 being its own address; else the nearest to `latitude` and `longitude` that "
+        "has all units, else the one that has most",
+    )
+    latitude: Latitude | None = Field(None, description="of the buyer, only to choose the place: it is not kept")
+    longitude: Longitude | None = None
+
+    @property
+    def near(self) -> Point | None:
+        if self.latitude is None or self.longitude is None:
+            return None
+        return Point(self.latitude, self.longitude)
+
+    @property
+    def wish(self) -> PlaceWish:
+        return PlaceWish(self.branch_id, self.near)
+
+
+class ReservationRequest(WantedPlace, StrictBody):
     quantity: int = Field(ge=1, le=1_000_000, strict=True)
     seconds: int | None = Field(
         None,
@@ -29,6 +56,7 @@ class ReservationView(BaseModel):
     id: str
     product_id: int
     quantity: int
+    branch_id: int = 0  # the place of the shop where the units lie; 0: its own address
     unit_price: int  # of the moment it was reserved
     status: ReservationStatus  # of this moment: one that is due counts as expired before the sweeper ends it
     created_at: datetime
@@ -63,6 +91,9 @@ class StockCorrection(StrictBody):
 
     delta: int = Field(ge=-MAX_STOCK, le=MAX_STOCK, strict=True, description="units that came or went; not 0")
     reason: Reason
+    branch_id: int = Field(
+        0, ge=0, le=MAX_ID, strict=True, description="the place of the shop where they came or went; 0: its own address"
+    )
 
     @field_validator("delta")
     @classmethod
@@ -91,6 +122,7 @@ class StockMovementView(BaseModel):
     kind: MovementKind
     reason: str | None  # of a correction
     reservation_id: str | None
+    branch_id: int = 0  # the place of the shop; 0: its own address
     actor: str | None
     at: datetime
 
@@ -99,6 +131,7 @@ _RESERVATION_EXAMPLE = {
     "id": "0b0e4a2e-6f0c-4d53-9f63-6d0c4b7a5a11",
     "product_id": 1,
     "quantity": 2,
+    "branch_id": 0,
     "unit_price": 15999000,
     "status": "held",
     "created_at": "2026-11-21T10:00:00Z",
@@ -132,6 +165,7 @@ _MOVEMENT_EXAMPLE = {
     "kind": "sold",
     "reason": None,
     "reservation_id": "0b0e4a2e-6f0c-4d53-9f63-6d0c4b7a5a11",
+    "branch_id": 0,
     "actor": "user:7",
     "at": "2026-11-21T10:05:00Z",
 }

@@ -14,6 +14,7 @@ from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.branch_shares import UnitsAt
 from tis.marketplace.kit.notice_deliveries import turn_off_webhooks_of
 from tis.marketplace.kit.notice_outbox import forget_notices
 from tis.marketplace.kit.principal import Principal
@@ -111,7 +112,7 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
     """
     supplier_ids = [number for kind, number in map(split_account, accounts) if kind == "supplier"]
 
-    def end_orders_and_answers() -> Mapping[int, int]:
+    def end_orders_and_answers() -> Mapping[UnitsAt, int]:
         units = end_orders_of(session, accounts)
         erase_talks(session, accounts, supplier_ids)
         erase_answers(session, supplier_ids)
