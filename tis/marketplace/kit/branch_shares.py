@@ -30,6 +30,7 @@ class Share(NamedTuple):
     on_hand: int
     reserved: int
     place: Point  # that the shop shows
+    is_open: bool = True
 
     @property
     def available(self) -> int:
@@ -83,6 +84,7 @@ def shares_of(session: Session, product_ids: Collection[int]) -> dict[int, list[
             BranchStock.reserved,
             Branch.public_latitude,
             Branch.public_longitude,
+            Branch.is_active,
         )
         .join(Supplier, Supplier.id == Product.supplier_id)
         .outerjoin(BranchStock, BranchStock.product_id == Product.id)
@@ -95,9 +97,10 @@ def shares_of(session: Session, product_ids: Collection[int]) -> dict[int, list[
         own = Share(OWN_ADDRESS, on_hand, reserved, Point(latitude, longitude))
         shares = found.setdefault(product_id, [own])
         if branch_id is not None:
-            share = Share(branch_id, of_branch[0], of_branch[1], Point(of_branch[2], of_branch[3]))
-            rest = shares[0].on_hand - share.on_hand, shares[0].reserved - share.reserved
-            shares[0] = Share(OWN_ADDRESS, *rest, shares[0].place)
+            share = Share(branch_id, *of_branch[:2], Point(*of_branch[2:4]), of_branch[4])
+            own = shares[0]
+            rest = {"on_hand": own.on_hand - share.on_hand, "reserved": own.reserved - share.reserved}
+            shares[0] = own._replace(**rest)
             shares.append(share)
     return found
 
