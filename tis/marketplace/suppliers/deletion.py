@@ -5,7 +5,7 @@ Reviews, reservations and ledger lines stay, without a name: others rely on them
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
@@ -29,6 +29,7 @@ from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.schemas import LAST_LOGIN
 from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_update
 from tis.marketplace.tables import (
+    Branch,
     IdempotentRequest,
     RefreshToken,
     ShopPaymentMethods,
@@ -90,11 +91,22 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     supplier.verified_at = None
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     supplier.opening_hours = supplier.time_zone = None
+    _erase_branches(session, supplier.id)
     close_supplier(session, principal, search, supplier)
     erase_pictures(session, supplier.id)
     search.refresh_supplier(session, supplier.id)  # of a shop that was closed before: its products have its old words
     index_supplier_words(session, [supplier.id])
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)
+
+
+def _erase_branches(session: Session, supplier_id: int) -> None:
+    """Ledger and orders go on naming them by their numbers."""
+    rows = select(Branch).where(Branch.supplier_id == supplier_id).order_by(Branch.id).with_for_update()
+    for branch in session.scalars(rows.execution_options(populate_existing=True)):
+        branch.name, branch.address = "Deleted place", None
+        branch.latitude, branch.longitude = round(branch.latitude, 1), round(branch.longitude, 1)
+        branch.opening_hours = branch.time_zone = None
+        branch.version += 1
 
 
 def has_login(session: Session, supplier: Supplier) -> bool:

@@ -102,6 +102,7 @@ EXPORT_OF_SUPPLIER = {
     "consents": [{"version": "2026-11", "at": "2026-11-21T03:00:00Z"}],
     "review_answers": [],
     "verification": [],
+    "branches": [],
     "tokens": [{"name": "Till 1", "scopes": "read stock", "expires_at": "2027-02-19T03:00:00Z"}],
     "remembered_answers": [],
     "audit_log": [
