@@ -123,7 +123,7 @@ def _forget_notes(session: Session, before: datetime) -> int:
 
 
 def _carry_movements(session: Session, before: datetime) -> int:
-    """Replaces the old movements of a product at a place by one with their sum: they still add up to what lies there."""
+    """Replaces the old movements of a product at a place by one with their sum: they add up to what lies there."""
     columns = StockMovement.id, StockMovement.product_id, StockMovement.branch_id, StockMovement.delta
     old = select(*columns).where(StockMovement.at < before, NOT_CARRIED).limit(_MAX_AT_ONCE)
     rows = session.execute(old.with_for_update(skip_locked=True)).all()
