@@ -6,6 +6,7 @@ import pytest
 from tests.marketplace.branches.places import NEW_BRANCH, Till, add_branch
 from tests.marketplace.shop import Shop
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.tables import Branch
 
 
 @pytest.fixture
@@ -79,6 +80,17 @@ def test_a_place_of_another_shop_does_not_exist(till: Till) -> None:
     assert till.change(foreign, name="Mine").status_code == 404
     assert till.transfer(product, 1, 0, foreign).status_code == 404
     assert till.correct(product, 1, foreign).status_code == 404
+
+
+def test_places_are_in_the_copy_of_a_shop_and_their_addresses_go_with_it(till: Till) -> None:
+    branch = add_branch(till.shop, address="Jl. Contoh 8", latitude=-6.91234)
+    path = f"/api/suppliers/{till.shop.id}"
+    [copied] = till.client.get(f"{path}/export", headers=till.seller).json()["branches"]
+    assert (copied["id"], copied["address"]) == (branch, "Jl. Contoh 8")
+    assert till.client.delete(f"{path}?confirm=1", headers=till.seller).status_code == 200
+    with till.shop.market.reading() as session:
+        left = session.get_one(Branch, branch)
+        assert (left.name, left.address, left.latitude) == ("Deleted place", None, -6.9)
 
 
 def test_half_a_place_and_a_transfer_to_itself_are_refused(till: Till) -> None:
