@@ -53,6 +53,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.pictures.service.replace_pictures",
         "marketplace.products.service.correct_stock",
         "marketplace.reviews.answers.erase_answers",
+        "marketplace.stock.counters.is_first_back",
         "marketplace.stock.counters.put_back_units",
         "marketplace.stock.ending.release_all",
         "marketplace.stock.ending.take_for_order",

@@ -56,7 +56,7 @@ def stock(shop: Shop, product_id: int) -> Counted:
     return counted
 
 
-class Till:
+class SpreadShop:
     """What a shop with places and its buyers send."""
 
     def __init__(self, client: httpx2.Client, shop: Shop) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.marketplace.branches.places import Till, add_branch
+from tests.marketplace.branches.places import SpreadShop, add_branch
 from tests.marketplace.shop import Shop
 
 BANDUNG = "user_lat=-6.9&user_lon=107.6"
@@ -13,24 +13,24 @@ JAKARTA = "user_lat=-6.2&user_lon=106.8"
 
 
 @pytest.fixture
-def till(internet: httpx2.Client, strict_shop: Shop) -> Till:
-    return Till(internet, strict_shop)
+def till(internet: httpx2.Client, strict_shop: Shop) -> SpreadShop:
+    return SpreadShop(internet, strict_shop)
 
 
-def put(till: Till, name: str, own: int) -> int:
+def put(till: SpreadShop, name: str, own: int) -> int:
     body = {"name": name, "price": 1000, "stock_quantity": own, "category": "laptop"}
     made = till.client.post(f"/api/suppliers/{till.shop.id}/products", json=body, headers=till.seller)
     return int(made.json()["id"])
 
 
-def found(till: Till, query: str) -> dict[int, dict[str, Any]]:
+def found(till: SpreadShop, query: str) -> dict[int, dict[str, Any]]:
     """Goods of the shop, in the order of the list."""
     answer = till.client.get(f"/api/products/search?supplier_id={till.shop.id}&{query}")
     assert answer.status_code == 200, answer.text
     return {one["id"]: one for one in answer.json()}
 
 
-def test_the_nearest_place_that_has_it_counts_and_is_named(till: Till) -> None:
+def test_the_nearest_place_that_has_it_counts_and_is_named(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), put(till, "Laptop Merapi", 3)
     till.transfer(product, 1, 0, branch)
     [seen] = found(till, f"q=merapi&{BANDUNG}").values()
@@ -45,7 +45,7 @@ def test_the_nearest_place_that_has_it_counts_and_is_named(till: Till) -> None:
     assert seen["distance_km"] > 100 and seen["place"]["branch_id"] == 0
 
 
-def test_sold_out_goods_count_from_the_nearest_place(till: Till) -> None:
+def test_sold_out_goods_count_from_the_nearest_place(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), put(till, "Laptop Semeru", 0)
     till.correct(product, 1, branch)
     till.hold(product)
@@ -56,7 +56,7 @@ def test_sold_out_goods_count_from_the_nearest_place(till: Till) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "q=laptop&"])
-def test_filters_and_orders_by_distance_know_branches(till: Till, text: str) -> None:
+def test_filters_and_orders_by_distance_know_branches(till: SpreadShop, text: str) -> None:
     branch = add_branch(till.shop)
     here, there = put(till, "Laptop Jauh", 2), put(till, "Laptop Dekat", 2)
     till.transfer(there, 1, 0, branch)
@@ -68,7 +68,7 @@ def test_filters_and_orders_by_distance_know_branches(till: Till, text: str) -> 
     assert set(found(till, f"{text}{JAKARTA}&radius_km=20")) == {here, there}
 
 
-def test_a_product_lists_its_places_nearest_first(till: Till) -> None:
+def test_a_product_lists_its_places_nearest_first(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), put(till, "Laptop Bromo", 3)
     till.transfer(product, 1, 0, branch)
     places = till.client.get(f"/api/products/{product}?{BANDUNG}").json()["places"]
@@ -76,7 +76,7 @@ def test_a_product_lists_its_places_nearest_first(till: Till) -> None:
     assert places[0]["distance_km"] == 0.0 and places[1]["distance_km"] > 100
 
 
-def test_a_place_that_moves_takes_its_goods_along(till: Till) -> None:
+def test_a_place_that_moves_takes_its_goods_along(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), put(till, "Laptop Kelud", 2)
     till.transfer(product, 2, 0, branch)
     assert list(found(till, f"q=kelud&{BANDUNG}&radius_km=20")) == [product]

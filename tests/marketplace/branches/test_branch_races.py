@@ -7,15 +7,15 @@ import httpx2
 import pytest
 
 from tests.marketplace.accounts import all_at_once
-from tests.marketplace.branches.places import Till, add_branch, stock
+from tests.marketplace.branches.places import SpreadShop, add_branch, stock
 from tests.marketplace.shop import Shop
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
-def till(internet: httpx2.Client, strict_shop: Shop) -> Till:
-    return Till(internet, strict_shop)
+def till(internet: httpx2.Client, strict_shop: Shop) -> SpreadShop:
+    return SpreadShop(internet, strict_shop)
 
 
 def hold(client: httpx2.Client, product: int, who: dict[str, str], **wish: Any) -> httpx2.Response:
@@ -26,7 +26,7 @@ def buyers(shop: Shop, number: int) -> list[dict[str, str]]:
     return [shop.auth_headers(f"user:{shop.user()}") for _ in range(number)]
 
 
-def test_one_of_many_buyers_gets_the_last_unit_at_a_place(till: Till) -> None:
+def test_one_of_many_buyers_gets_the_last_unit_at_a_place(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), till.shop.product(on_hand=20)
     till.correct(product, 1, branch)
     wanted = [partial(hold, product=product, who=who, branch_id=branch) for who in buyers(till.shop, 8)]
@@ -35,7 +35,7 @@ def test_one_of_many_buyers_gets_the_last_unit_at_a_place(till: Till) -> None:
     assert stock(till.shop, product) == {0: (20, 0), branch: (1, 1)}
 
 
-def test_buyers_who_name_no_place_get_all_units_of_all_places(till: Till) -> None:
+def test_buyers_who_name_no_place_get_all_units_of_all_places(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), till.shop.product(on_hand=3)
     till.correct(product, 3, branch)
     wanted = [partial(hold, product=product, who=who) for who in buyers(till.shop, 8)]
@@ -44,7 +44,7 @@ def test_buyers_who_name_no_place_get_all_units_of_all_places(till: Till) -> Non
     assert stock(till.shop, product) == {0: (3, 3), branch: (3, 3)}
 
 
-def test_transfers_and_holds_of_the_same_units_do_not_both_get_them(till: Till) -> None:
+def test_transfers_and_holds_of_the_same_units_do_not_both_get_them(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), till.shop.product(on_hand=0)
     till.correct(product, 4, branch)
 
@@ -61,7 +61,7 @@ def test_transfers_and_holds_of_the_same_units_do_not_both_get_them(till: Till) 
     assert stock(till.shop, product) == {0: (2 * moved, 0), branch: (4 - 2 * moved, held)}
 
 
-def test_a_place_is_not_closed_while_units_come(till: Till) -> None:
+def test_a_place_is_not_closed_while_units_come(till: SpreadShop) -> None:
     branch, product = add_branch(till.shop), till.shop.product(on_hand=2)
 
     def close(client: httpx2.Client) -> httpx2.Response:

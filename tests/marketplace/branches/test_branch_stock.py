@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.marketplace.branches.places import Till, add_branch, stock
+from tests.marketplace.branches.places import SpreadShop, add_branch, stock
 from tests.marketplace.orders.ordering import PICKUP, made
 from tests.marketplace.shop import Shop
 
@@ -14,11 +14,11 @@ NEAR_OWN = {"latitude": -6.2, "longitude": 106.8}
 
 
 @pytest.fixture
-def till(internet: httpx2.Client, strict_shop: Shop) -> Till:
-    return Till(internet, strict_shop)
+def till(internet: httpx2.Client, strict_shop: Shop) -> SpreadShop:
+    return SpreadShop(internet, strict_shop)
 
 
-def spread(till: Till, own: int, there: int) -> tuple[int, int]:
+def spread(till: SpreadShop, own: int, there: int) -> tuple[int, int]:
     """A product, and a branch with some of it."""
     branch, product = add_branch(till.shop), till.shop.product(on_hand=own)
     if there:
@@ -26,7 +26,7 @@ def spread(till: Till, own: int, there: int) -> tuple[int, int]:
     return product, branch
 
 
-def test_a_hold_takes_from_the_place_that_the_buyer_names(till: Till) -> None:
+def test_a_hold_takes_from_the_place_that_the_buyer_names(till: SpreadShop) -> None:
     product, branch = spread(till, own=5, there=2)
     hold = till.hold(product, 2, branch_id=branch).json()
     assert hold["branch_id"] == branch and stock(till.shop, product) == {0: (5, 0), branch: (2, 2)}
@@ -35,7 +35,7 @@ def test_a_hold_takes_from_the_place_that_the_buyer_names(till: Till) -> None:
     assert till.hold(product, 1, branch_id=0).json()["branch_id"] == 0
 
 
-def test_else_from_the_nearest_that_has_all_or_from_the_fullest(till: Till) -> None:
+def test_else_from_the_nearest_that_has_all_or_from_the_fullest(till: SpreadShop) -> None:
     product, branch = spread(till, own=5, there=2)
     assert till.hold(product, 1, **NEAR_BRANCH).json()["branch_id"] == branch
     assert till.hold(product, 1, **NEAR_OWN).json()["branch_id"] == 0
@@ -45,7 +45,7 @@ def test_else_from_the_nearest_that_has_all_or_from_the_fullest(till: Till) -> N
     assert stock(till.shop, product)[0][1] + stock(till.shop, product)[branch][1] == 6
 
 
-def test_units_of_two_places_are_not_held_together(till: Till) -> None:
+def test_units_of_two_places_are_not_held_together(till: SpreadShop) -> None:
     product, branch = spread(till, own=2, there=2)
     refused = till.hold(product, 3)
     assert (refused.status_code, refused.json()["detail"]) == (409, "Only 2 left at one place, and 4 in all")
@@ -53,21 +53,21 @@ def test_units_of_two_places_are_not_held_together(till: Till) -> None:
 
 
 @pytest.mark.parametrize(("deed", "left"), [("release", 2), ("commit", 1)])
-def test_a_hold_ends_where_it_began(till: Till, deed: str, left: int) -> None:
+def test_a_hold_ends_where_it_began(till: SpreadShop, deed: str, left: int) -> None:
     product, branch = spread(till, own=3, there=2)
     hold = till.hold(product, 1, branch_id=branch).json()
     assert till.end(deed, hold).status_code == 200
     assert stock(till.shop, product) == {0: (3, 0), branch: (left, 0)}
 
 
-def test_a_hold_that_is_due_gives_its_place_back_to_the_next_buyer(till: Till) -> None:
+def test_a_hold_that_is_due_gives_its_place_back_to_the_next_buyer(till: SpreadShop) -> None:
     product, branch = spread(till, own=1, there=1)
     till.shop.make_due(till.hold(product, 1, branch_id=branch).json()["id"])
     assert till.hold(product, 1, branch_id=branch).status_code == 200
     assert stock(till.shop, product) == {0: (1, 0), branch: (1, 1)}
 
 
-def test_a_transfer_is_a_pair_in_the_ledger_and_leaves_what_is_reserved(till: Till) -> None:
+def test_a_transfer_is_a_pair_in_the_ledger_and_leaves_what_is_reserved(till: SpreadShop) -> None:
     product, branch = spread(till, own=3, there=0)
     till.hold(product, 1)
     shown = till.transfer(product, 2, 0, branch).json()
@@ -82,14 +82,14 @@ def test_a_transfer_is_a_pair_in_the_ledger_and_leaves_what_is_reserved(till: Ti
     assert [(one["branch_id"], one["delta"], one["on_hand"]) for one in ledger] == [(branch, 2, 3), (0, -2, 3)]
 
 
-def test_a_repeated_transfer_moves_once(till: Till) -> None:
+def test_a_repeated_transfer_moves_once(till: SpreadShop) -> None:
     product, branch = spread(till, own=5, there=0)
     for _ in range(2):
         assert till.transfer(product, 2, 0, branch, **{"Idempotency-Key": "van-7"}).status_code == 200
     assert stock(till.shop, product) == {0: (3, 0), branch: (2, 0)}
 
 
-def test_a_new_total_leaves_what_lies_elsewhere(till: Till) -> None:
+def test_a_new_total_leaves_what_lies_elsewhere(till: SpreadShop) -> None:
     product, branch = spread(till, own=3, there=4)
     path = f"/api/products/{product}"
     assert till.client.put(path, json={"stock_quantity": 5}, headers=till.seller).json()["stock_quantity"] == 5
@@ -108,16 +108,16 @@ def test_a_new_total_leaves_what_lies_elsewhere(till: Till) -> None:
     assert stock(till.shop, product) == {0: (1, 0), branch: (4, 0)}
 
 
-def order(till: Till, quantities: dict[int, int], **wish: Any) -> httpx2.Response:
+def order(till: SpreadShop, quantities: dict[int, int], **wish: Any) -> httpx2.Response:
     items = [{"product_id": product, "quantity": quantity} for product, quantity in quantities.items()]
     return till.client.post("/api/orders", json={"items": items, "place": PICKUP, **wish}, headers=till.buyer)
 
 
-def move(till: Till, deed: str, placed: dict[str, Any], who: dict[str, str], **body: Any) -> dict[str, Any]:
+def move(till: SpreadShop, deed: str, placed: dict[str, Any], who: dict[str, str], **body: Any) -> dict[str, Any]:
     return made(till.client.post(f"/api/orders/{placed['id']}/{deed}", json=body, headers=who))
 
 
-def test_an_order_is_of_the_place_that_has_all_of_it_and_names_it(till: Till) -> None:
+def test_an_order_is_of_the_place_that_has_all_of_it_and_names_it(till: SpreadShop) -> None:
     till.shop.takes_orders()
     product, branch = spread(till, own=5, there=1)
     other = till.shop.product(on_hand=0)
@@ -134,7 +134,7 @@ def test_an_order_is_of_the_place_that_has_all_of_it_and_names_it(till: Till) ->
     assert stock(till.shop, product) == {0: (5, 0), branch: (1, 0)} and stock(till.shop, other)[branch] == (2, 0)
 
 
-def test_goods_of_a_place_that_is_closed_since_come_back_to_the_own_address(till: Till) -> None:
+def test_goods_of_a_place_that_is_closed_since_come_back_to_the_own_address(till: SpreadShop) -> None:
     till.shop.takes_orders()
     product, branch = spread(till, own=0, there=1)
     placed = made(order(till, {product: 1}))
@@ -145,7 +145,7 @@ def test_goods_of_a_place_that_is_closed_since_come_back_to_the_own_address(till
     assert stock(till.shop, product) == {0: (1, 0), branch: (0, 0)}
 
 
-def test_an_order_that_ends_gives_back_to_its_place(till: Till) -> None:
+def test_an_order_that_ends_gives_back_to_its_place(till: SpreadShop) -> None:
     till.shop.takes_orders()
     product, branch = spread(till, own=1, there=3)
     placed = made(order(till, {product: 2}))
@@ -154,7 +154,7 @@ def test_an_order_that_ends_gives_back_to_its_place(till: Till) -> None:
     assert stock(till.shop, product) == {0: (1, 0), branch: (3, 0)}
 
 
-def test_holds_of_two_places_are_two_orders(till: Till) -> None:
+def test_holds_of_two_places_are_two_orders(till: SpreadShop) -> None:
     till.shop.takes_orders()
     product, branch = spread(till, own=1, there=1)
     holds = [till.hold(product, 1, branch_id=place).json()["id"] for place in (0, branch)]
@@ -165,7 +165,7 @@ def test_holds_of_two_places_are_two_orders(till: Till) -> None:
     assert made(one)["branch_id"] == branch
 
 
-def test_no_place_has_all_of_an_order(till: Till) -> None:
+def test_no_place_has_all_of_an_order(till: SpreadShop) -> None:
     till.shop.takes_orders()
     product, branch = spread(till, own=1, there=0)
     other = till.shop.product(on_hand=0)
@@ -175,7 +175,7 @@ def test_no_place_has_all_of_an_order(till: Till) -> None:
     assert stock(till.shop, product) == {0: (1, 0)} and stock(till.shop, other) == {0: (0, 0), branch: (1, 0)}
 
 
-def test_the_courier_comes_from_the_place_that_sends(till: Till) -> None:
+def test_the_courier_comes_from_the_place_that_sends(till: SpreadShop) -> None:
     till.shop.takes_orders()
     rules = {"takes_orders": True, "courier_bands": [{"up_to_km": 5, "fee": 5000}, {"up_to_km": 200, "fee": 90000}]}
     path = f"/api/suppliers/{till.shop.id}"
@@ -196,7 +196,7 @@ def test_the_courier_comes_from_the_place_that_sends(till: Till) -> None:
     assert (sent["branch_id"], sent["delivery_fee"], sent["handover"]) == (branch, 5000, None)
 
 
-def test_a_shop_with_one_place_names_none(till: Till) -> None:
+def test_a_shop_with_one_place_names_none(till: SpreadShop) -> None:
     till.shop.takes_orders()
     product = till.shop.product(on_hand=2)
     placed = made(order(till, {product: 1}))

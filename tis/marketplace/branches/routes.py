@@ -1,5 +1,7 @@
 """Places of a shop, for its owners to keep; and its units by place, for its members."""
 
+from typing import cast
+
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
@@ -18,10 +20,9 @@ from tis.marketplace.branches.schemas import (
 )
 from tis.marketplace.columns import now
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.branch_places import zone_of_place
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
-from tis.marketplace.kit.opening_hours import hours_in_order, is_open_now
+from tis.marketplace.kit.opening_hours import TimeZone, hours_in_order, is_open_now, zone_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
@@ -106,7 +107,7 @@ def _view(branch: Branch, principal: Principal) -> BranchView:
         shown |= {"address": None, "latitude": None, "longitude": None}
         if branch.shows_place:
             shown |= {"latitude": branch.public_latitude, "longitude": branch.public_longitude}
-    zone = zone_of_place(branch)
+    zone = cast(TimeZone | None, branch.time_zone) or zone_of(branch.public_longitude)
     return BranchView(
         **shown,
         opening_hours=hours_in_order(branch.opening_hours),

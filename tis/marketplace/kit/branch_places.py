@@ -35,11 +35,7 @@ class ShopPlace:
 
     @property
     def zone(self) -> TimeZone:
-        return zone_of_place(self)
-
-
-def zone_of_place(place: "ShopPlace | Branch") -> TimeZone:
-    return cast(TimeZone | None, place.time_zone) or zone_of(place.public_longitude)
+        return cast(TimeZone | None, self.time_zone) or zone_of(self.public_longitude)
 
 
 _COLUMNS = (
@@ -53,16 +49,6 @@ _COLUMNS = (
     "opening_hours",
     "time_zone",
 )
-
-
-def has_branches(session: Session, supplier_id: int) -> bool:
-    return session.scalar(select(Branch.id).where(Branch.supplier_id == supplier_id).limit(1)) is not None
-
-
-def place_of(session: Session, supplier_id: int, branch_id: int) -> ShopPlace:
-    """The own address if there is no such branch."""
-    places = places_of(session, supplier_id, [branch_id])
-    return places.get(branch_id, places[OWN_ADDRESS])
 
 
 def places_of(session: Session, supplier_id: int, branch_ids: Collection[int]) -> dict[int, ShopPlace]:

@@ -9,13 +9,11 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from tis.errors import NotFound
 from tis.marketplace.columns import now
-from tis.marketplace.kit.branch_places import has_branches, place_of
-from tis.marketplace.kit.opening_hours import hours_in_order
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.orders.handover import handover_of
 from tis.marketplace.orders.schemas import (
     AddressView,
-    HandoverPlace,
     OrderDetail,
     OrderLineView,
     OrderMoveView,
@@ -68,27 +66,9 @@ def describe(session: Session, principal: Principal, order: Order) -> OrderDetai
     is_shown = address is not None and ("buyer" in roles or _sees_contact(principal, order))
     return OrderDetail(
         **dict(view),
-        handover=_handover(session, order, knows_shop="shop" in roles or principal.is_admin),
+        handover=handover_of(session, order, knows_shop="shop" in roles or principal.is_admin),
         address=AddressView.model_validate(address, from_attributes=True) if is_shown else None,
         moves=[OrderMoveView.model_validate(move, from_attributes=True) for move in moves_of(session, order.id)],
-    )
-
-
-def _handover(session: Session, order: Order, *, knows_shop: bool) -> HandoverPlace | None:
-    """A shop that hides its places shows the one where goods wait to who may come for them."""
-    if order.delivery != "pickup" or not has_branches(session, order.supplier_id):
-        return None
-    place = place_of(session, order.supplier_id, order.branch_id)
-    is_exact = knows_shop or order.accepted_at is not None
-    return HandoverPlace(
-        branch_id=order.branch_id,
-        name=place.name,
-        city=place.city,
-        address=place.address if is_exact else None,
-        latitude=place.latitude if is_exact else place.public_latitude if place.shows_place else None,
-        longitude=place.longitude if is_exact else place.public_longitude if place.shows_place else None,
-        opening_hours=hours_in_order(place.opening_hours),
-        time_zone=place.zone,
     )
 
 

@@ -22,9 +22,10 @@ from tis.marketplace.kit.fields import (
 from tis.marketplace.kit.geo import WithPlace
 from tis.marketplace.kit.opening_hours import TimeZone
 from tis.marketplace.kit.unknown_fields import StrictBody
+from tis.marketplace.kit.wanted_place import WantedPlace
 from tis.marketplace.orders.payment_methods import PaymentMethod
 from tis.marketplace.orders.states import Mover, OrderState, Stock
-from tis.marketplace.stock.schemas import BuyerView, WantedPlace
+from tis.marketplace.stock.schemas import BuyerView
 
 MAX_LINES = 50
 _MAX_BANDS = 20

@@ -5,40 +5,14 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from tis.marketplace.kit.branch_shares import PlaceWish
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
-from tis.marketplace.kit.fields import MAX_ID, MAX_STOCK, Latitude, Longitude, Reason
-from tis.marketplace.kit.geo import Point, WithPlace
+from tis.marketplace.kit.fields import MAX_ID, MAX_STOCK, Reason
 from tis.marketplace.kit.unknown_fields import StrictBody
+from tis.marketplace.kit.wanted_place import WantedPlace
 
 MovementKind = Literal["initial", "set", "sold", "returned", "import", "correction", "transfer", "carried"]
 ReservationStatus = Literal["held", "committed", "released", "refused", "expired", "ordered"]
 SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
-
-
-class WantedPlace(WithPlace):
-    """From which place of a shop that has several. Of a shop with one, it is that one."""
-
-    branch_id: int | None = Field(
-        None,
-        ge=0,
-        le=MAX_ID,
-        strict=True,
-        description="a place of the shop, 0 being its own address; else the nearest to `latitude` and `longitude` that "
-        "has all units, else the one that has most",
-    )
-    latitude: Latitude | None = Field(None, description="of the buyer, only to choose the place: it is not kept")
-    longitude: Longitude | None = None
-
-    @property
-    def near(self) -> Point | None:
-        if self.latitude is None or self.longitude is None:
-            return None
-        return Point(self.latitude, self.longitude)
-
-    @property
-    def wish(self) -> PlaceWish:
-        return PlaceWish(self.branch_id, self.near)
 
 
 class ReservationRequest(WantedPlace, StrictBody):
