@@ -91,7 +91,6 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     supplier.verified_at = None
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     supplier.opening_hours = supplier.time_zone = None
-    _erase_branches(session, supplier.id)
     close_supplier(session, principal, search, supplier)
     erase_pictures(session, supplier.id)
     search.refresh_supplier(session, supplier.id)  # of a shop that was closed before: its products have its old words
@@ -99,14 +98,15 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)
 
 
-def _erase_branches(session: Session, supplier_id: int) -> None:
-    """Ledger and orders go on naming them by their numbers."""
-    rows = select(Branch).where(Branch.supplier_id == supplier_id).order_by(Branch.id).with_for_update()
+def _erase_branches(session: Session, supplier_ids: Collection[int]) -> None:
+    """Ledger and orders go on naming them by their numbers. Locked before products, as whoever moves units does."""
+    rows = select(Branch).where(Branch.supplier_id.in_(supplier_ids)).order_by(Branch.id).with_for_update()
     for branch in session.scalars(rows.execution_options(populate_existing=True)):
         branch.name, branch.address = "Deleted place", None
         branch.latitude, branch.longitude = round(branch.latitude, 1), round(branch.longitude, 1)
         branch.opening_hours = branch.time_zone = None
         branch.version += 1
+    session.flush()
 
 
 def has_login(session: Session, supplier: Supplier) -> bool:
@@ -128,6 +128,7 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
         units = end_orders_of(session, accounts)
         erase_talks(session, accounts, supplier_ids)
         erase_answers(session, supplier_ids)
+        _erase_branches(session, supplier_ids)
         return units
 
     release_all(session, search, accounts, end_orders_and_answers)
