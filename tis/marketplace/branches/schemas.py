@@ -31,7 +31,7 @@ _BRANCH = {
     "is_active": True,
     "version": 1,
 }
-_Place = Annotated[int, Field(ge=0, le=MAX_ID, strict=True)]
+_Place = Annotated[int, Field(ge=0, le=MAX_ID)]
 
 
 class BranchForm(StrictBody):

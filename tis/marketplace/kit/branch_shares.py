@@ -90,7 +90,6 @@ def shares_of(session: Session, product_ids: Collection[int]) -> dict[int, list[
         .outerjoin(BranchStock, BranchStock.product_id == Product.id)
         .outerjoin(Branch, Branch.id == BranchStock.branch_id)
         .where(Product.id.in_(product_ids))
-        .order_by(Product.id, BranchStock.branch_id)
     )
     found: dict[int, list[Share]] = {}
     for product_id, on_hand, reserved, latitude, longitude, branch_id, *of_branch in session.execute(rows):
@@ -102,7 +101,7 @@ def shares_of(session: Session, product_ids: Collection[int]) -> dict[int, list[
             rest = {"on_hand": own.on_hand - share.on_hand, "reserved": own.reserved - share.reserved}
             shares[0] = own._replace(**rest)
             shares.append(share)
-    return found
+    return {product_id: sorted(shares, key=lambda share: share.branch_id) for product_id, shares in found.items()}
 
 
 def units_at_branches(session: Session, supplier_id: int) -> dict[int, int]:
