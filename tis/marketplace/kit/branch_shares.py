@@ -52,7 +52,7 @@ class PlaceWish:
     def allowed(self, shares: Sequence[Share]) -> list[Share]:
         return [share for share in shares if self.branch_id in (None, share.branch_id)]
 
-    def most_at_one(self, shares: Sequence[Share]) -> int:
+    def max_at_one(self, shares: Sequence[Share]) -> int:
         return max((share.available for share in self.allowed(shares)), default=0)
 
     def _rank(self, share: Share) -> tuple[float, int]:

@@ -45,7 +45,7 @@ def hold_units(
     if wish.branch_id or is_any_spread(session, quantities):
         shares = shares_of(session, quantities)
         wish = _one_place(wish, shares, quantities)
-        left = {product_id: wish.most_at_one(shares[product_id]) for product_id in left}
+        left = {product_id: wish.max_at_one(shares[product_id]) for product_id in left}
     short = [product_id for product_id, quantity in quantities.items() if left[product_id] < quantity]
     # Reservations that are due may hold the missing units. This waits for a sweep that is running.
     is_short = Reservation.product_id.in_(short)
@@ -117,7 +117,7 @@ def _too_few(session: Session, product_id: int, quantity: int, wish: PlaceWish, 
     shares = shares_of(session, [product_id])[product_id]
     if not wish.branch_id and (len(shares) == 1 or (wish.branch_id is None and everywhere < quantity)):
         return Conflict(f"Only {everywhere} left{named}", code="insufficient_stock")
-    left = wish.most_at_one(shares)
+    left = wish.max_at_one(shares)
     where = "at this place" if wish.branch_id is not None else "at one place"
     return Conflict(f"Only {left} left{named} {where}, and {everywhere} in all", code="insufficient_stock")
 
