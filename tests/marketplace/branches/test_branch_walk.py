@@ -104,11 +104,11 @@ class PlacesMachine(RuleBasedStateMachine):
             assert fits
             self.on_hand[place] += delta
 
-    @rule(source=PLACES, target=PLACES, units=UNITS)
-    def transfer(self, source: int, target: int, units: int) -> None:
-        if source == target:
+    @rule(source=PLACES, goal=PLACES, units=UNITS)
+    def transfer(self, source: int, goal: int, units: int) -> None:
+        if source == goal:
             return
-        one, other = self.places[source], self.places[target]
+        one, other = self.places[source], self.places[goal]
         fits = self.available(one) >= units
         form = TransferForm(quantity=units, from_branch_id=one, to_branch_id=other)
         try:

@@ -96,10 +96,10 @@ def shares_of(session: Session, product_ids: Collection[int]) -> dict[int, list[
         own = Share(OWN_ADDRESS, on_hand, reserved, Point(latitude, longitude))
         shares = found.setdefault(product_id, [own])
         if branch_id is not None:
-            share = Share(branch_id, *of_branch[:2], Point(*of_branch[2:4]), of_branch[4])
+            there, held, its_latitude, its_longitude, is_open = of_branch
+            share = Share(branch_id, there, held, Point(its_latitude, its_longitude), is_open)
             own = shares[0]
-            rest = {"on_hand": own.on_hand - share.on_hand, "reserved": own.reserved - share.reserved}
-            shares[0] = own._replace(**rest)
+            shares[0] = own._replace(on_hand=own.on_hand - there, reserved=own.reserved - held)
             shares.append(share)
     return {product_id: sorted(shares, key=lambda share: share.branch_id) for product_id, shares in found.items()}
 
