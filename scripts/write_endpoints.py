@@ -37,6 +37,7 @@ _TITLES = {
     "promotions": "Marketplace: promotions",
     "alerts": "Marketplace: alerts and saved searches",
     "stock": "Marketplace: stock",
+    "branches": "Marketplace: places of a shop",
     "orders": "Marketplace: orders",
     "messages": "Marketplace: messages between buyers and shops",
     "feeds": "Marketplace: feeds",

@@ -32,7 +32,6 @@ DOORS: dict[str, tuple[str, ...]] = {
         "marketplace.policy.require_user_visible",
         "marketplace.policy.sees_buyer",
         "marketplace.policy.sees_order_contact",
-        "marketplace.policy.sees_supplier",
         "marketplace.policy.talk_sides",
     ),
     "the description of errors stands with the handlers that make them": ("http.described_errors.describe_errors",),

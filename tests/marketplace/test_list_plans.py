@@ -35,6 +35,7 @@ LISTS = {
         "?q=kipas&category=fan&condition=new&is_available=1&max_stock=9",
         *(f"?sort={order}" for order in get_args(GoodsOrder)),
     ],
+    "GET /api/suppliers/{supplier_id}/branches": [""],
     "GET /api/suppliers/{supplier_id}/product-groups": ["", "?before=99"],
     "GET /api/product-groups/{group_id}": [""],
     "GET /api/suppliers/{supplier_id}/promotions": [
@@ -76,6 +77,7 @@ LISTS = {
     "GET /api/chat/conversations/{session_id}": ["", "?before=9"],
     "GET /api/products/{product_id}": [""],
     "GET /api/products/{product_id}/pictures": [""],
+    "GET /api/products/{product_id}/stock": [""],
     "GET /api/products/{product_id}/price-history": ["", "?before=9"],
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
     "GET /api/orders/{order_id}/payment": [""],

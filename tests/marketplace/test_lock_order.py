@@ -12,6 +12,7 @@ from sqlalchemy import event, true, update
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import Pool
 
+from tests.marketplace.branches.places import add_branch
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.postgres import Postgres
 from tests.marketplace.shop import Shop
@@ -20,8 +21,11 @@ from tis.marketplace.alerts.product_alerts import add_alert
 from tis.marketplace.alerts.saved_searches import save_search
 from tis.marketplace.alerts.schemas import AlertForm, SavedSearchForm
 from tis.marketplace.alerts.watch import Watch
+from tis.marketplace.branches.schemas import TransferForm
+from tis.marketplace.branches.service import change_branch, transfer_units
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.kit.branch_shares import PlaceWish
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.market import Market, MarketRules
@@ -31,7 +35,13 @@ from tis.marketplace.orders.schemas import LineQuantity, OrderForm, PlacingForm,
 from tis.marketplace.orders.shop_moves import accept_order, return_goods
 from tis.marketplace.payment_providers.provider import PaymentStanding
 from tis.marketplace.payments.truth import apply_standing
-from tis.marketplace.products.service import change_product, create_product, delete_product, restore_product
+from tis.marketplace.products.service import (
+    change_product,
+    correct_stock,
+    create_product,
+    delete_product,
+    restore_product,
+)
 from tis.marketplace.promotions.schemas import PromotionForm
 from tis.marketplace.promotions.service import add_promotion, stop_promotion
 from tis.marketplace.reviews.service import add_review, change_review
@@ -55,6 +65,7 @@ ORDER = [
     "stock_reservations",
     "orders",
     "reviews",
+    "branches",
     "products",
 ]  # promotions are written under the lock of their product
 ORDER += [
@@ -62,6 +73,7 @@ ORDER += [
     "product_search",
     "product_words",
     "product_attributes",
+    "goods_places",
     "lexicon",
     "supplier_words",
     "supplier_hours",
@@ -152,10 +164,13 @@ class Deeds:
         goods = [stall.product(on_hand=1) for _ in range(8)]
         self.to_hold, *self.to_order = (stall.product(on_hand=1) for _ in range(3))
         self.fourth = self.shop.product(on_hand=1)
+        self.branch, self.other_branch = add_branch(self.shop), add_branch(self.shop)
+        self.stall_branch, self.spread = add_branch(stall), self.shop.product(on_hand=0)
         self.owner = Principal(f"user:{(owner := self.shop.user())}", user_id=owner)
         with market.writing() as session:
             session.add(SupplierMember(supplier_id=self.shop.id, user_id=owner, role="owner"))
             self.search.rebuild(session)
+            correct_stock(session, self.search, ANYBODY, self.spread, 1, "came", self.branch)
             variants = [NewVariant(product_id=one, values={"size": str(one)}) for one in (self.fourth, self.third)]
             form = NewGroup(name="Laptop", axes=["size"], variants=variants)
             self.group = variants_service.create_group(session, self.search, ANYBODY, self.shop.id, form).id
@@ -320,6 +335,30 @@ class Deeds:
     def send_a_sheet_of_variants(self, session: Session) -> None:
         sheet = read_rows(b"sku,variant_group,variant_values\nA,Laptop,size: 1\nB,Meja,size: 2\nD,,\n")
         import_sheet(session, ANYBODY, self.search, self.shop.id, sheet)
+
+    def move_units(self, session: Session) -> None:
+        form = TransferForm(quantity=1, from_branch_id=self.branch, to_branch_id=self.other_branch)
+        transfer_units(session, ANYBODY, self.search, self.spread, form)
+
+    def count_at_a_branch(self, session: Session) -> None:
+        correct_stock(session, self.search, ANYBODY, self.spread, 1, "found", self.other_branch)
+
+    def hold_at_a_branch(self, session: Session) -> None:
+        stock.reserve(session, ANYBODY, self.search, self.spread, 1, 600, wish=PlaceWish(self.branch))
+
+    def take_an_order_back_at_a_branch(self, session: Session) -> None:
+        order = session.get_one(Order, self.orders["shipped"])
+        order.branch_id = self.stall_branch
+        session.flush()
+        self.take_an_order_back(session)
+
+    def move_a_branch(self, session: Session) -> None:
+        changes = {"latitude": -7.8, "longitude": 110.4}
+        change_branch(session, ANYBODY, self.search, self.shop.id, self.branch, changes, IfMatch())
+
+    def close_a_branch(self, session: Session) -> None:
+        changes = {"is_active": False}
+        change_branch(session, ANYBODY, self.search, self.shop.id, self.other_branch, changes, IfMatch())
 
     def move(self, session: Session) -> None:
         changes = {"city": "Bandung", "latitude": -6.9, "longitude": 107.6}

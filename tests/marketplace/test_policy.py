@@ -49,6 +49,7 @@ def same_in_open_mode(who: frozenset[str], **more: Any) -> RoutePolicy:
 
 
 SUPPLIER = {"name": "a", "business_name": "b", "latitude": 0, "longitude": 0, "city": "Pontianak"}
+BRANCH = {"name": "Cabang", "latitude": 0, "longitude": 109.3, "city": "Pontianak"}
 PRODUCT = {"name": "Kipas", "price": 100_000, "stock_quantity": 1, "category": "fan"}
 GROUP = {
     "name": "Kipas {kind} {number}",
@@ -124,6 +125,9 @@ TABLE = {
     "PUT /api/admin/verifications/{supplier_id}": same_in_open_mode(
         ADMIN, json={"status": "refused", "reason": "Not she."}
     ),
+    "GET /api/suppliers/{supplier_id}/branches": RoutePolicy(EVERYBODY),
+    "POST /api/suppliers/{supplier_id}/branches": RoutePolicy(OWNERS, json=BRANCH),
+    "PUT /api/suppliers/{supplier_id}/branches/{branch_id}": RoutePolicy(OWNERS, json={"name": "Cabang"}),
     "GET /api/suppliers/{supplier_id}/numbers": RoutePolicy(MEMBERS),
     "PUT /api/suppliers/{supplier_id}/status": same_in_open_mode(ADMIN, json={"status": "suspended"}),
     "GET /api/suppliers/{supplier_id}/members": RoutePolicy(OWNERS),
@@ -266,6 +270,10 @@ TABLE = {
     "GET /api/suppliers/{supplier_id}/reservations": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/stock-movements": RoutePolicy(MEMBERS),
     "POST /api/products/{product_id}/stock-corrections": RoutePolicy(MEMBERS, json={"delta": 1, "reason": "Found"}),
+    "GET /api/products/{product_id}/stock": RoutePolicy(MEMBERS),
+    "POST /api/products/{product_id}/stock-transfers": RoutePolicy(
+        MEMBERS, json={"quantity": 1, "from_branch_id": 0, "to_branch_id": "{branch_id}"}
+    ),
     # Orders: nobody orders of themself; a buyer moves as a buyer, members as the shop
     "POST /api/orders": RoutePolicy(
         NAMED - {"supplier", "editor", "owner"},

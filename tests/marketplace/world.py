@@ -19,6 +19,7 @@ from tis.marketplace.market import Market
 from tis.marketplace.notices.unsubscribing import unsubscribe_token
 from tis.marketplace.picture_files.picture_rendering import render_picture
 from tis.marketplace.tables import (
+    Branch,
     Category,
     Conversation,
     ConversationMessage,
@@ -228,6 +229,9 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> Ge
     saved = SavedSearch(user_id=user_id, name="Kipas", parameters=[["q", "kipas"]], query={"text": "kipas"})
     session.add_all([promotion, alert, saved])
     yield
+    branch = Branch(supplier_id=supplier_id, name="Cabang", city="Jakarta", latitude=-6.3, longitude=106.9)
+    session.add_all([promotion, alert, saved, branch])
+    session.flush()
     said = {"conversation_id": conversation.id, "turn_id": "turn_1", "content": "Kipas murah", "role": "user"}
     session.add(ConversationMessage(**said))
     return {
@@ -238,6 +242,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> Ge
         "group_id": str(group.id),
         "variant_id": str(variants[0].id),
         "promotion_id": str(promotion.id),
+        "branch_id": str(branch.id),
         "alert_id": str(alert.id),
         "search_id": str(saved.id),
         "tomorrow": (now() + timedelta(days=1)).isoformat(),

@@ -35,6 +35,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         consent_version=settings.consent_version,
         consent_url=settings.consent_url,
         max_products_per_supplier=settings.max_products_per_supplier,
+        max_branches_per_supplier=settings.max_branches_per_supplier,
         max_alerts_per_user=settings.max_alerts_per_user,
         max_saved_searches_per_user=settings.max_saved_searches_per_user,
         alert_check_seconds=settings.alert_check_seconds,

@@ -42,6 +42,7 @@ class ServiceRules:
     refresh_token_days: float = 7
     reservation_seconds: float = 900
     max_products_per_supplier: int = 100_000
+    max_branches_per_supplier: int = 20
     max_alerts_per_user: int = 100
     max_saved_searches_per_user: int = 20
     max_unsold_hold_minutes: int = 120

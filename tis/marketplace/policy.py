@@ -18,6 +18,7 @@ OrderRole = Literal["buyer", "shop"]
 # All other routes refuse it.
 SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "GET /suppliers/{supplier_id}": "read",
+    "GET /suppliers/{supplier_id}/branches": "read",
     "GET /suppliers/{supplier_id}/numbers": "read",
     "GET /suppliers/{supplier_id}/reservations": "read",
     "GET /suppliers/{supplier_id}/reviews": "read",
@@ -33,6 +34,7 @@ SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "GET /categories": "read",
     "GET /products": "read",
     "GET /products/{product_id}": "read",
+    "GET /products/{product_id}/stock": "read",
     "GET /products/{product_id}/pictures": "read",
     "GET /products/{product_id}/price-history": "read",
     "GET /products/{product_id}/reviews": "read",
@@ -40,6 +42,7 @@ SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "GET /suppliers/{supplier_id}/product-groups": "read",
     "GET /reservations/{reservation_id}": "read",
     "POST /products/{product_id}/stock-corrections": "stock",
+    "POST /products/{product_id}/stock-transfers": "stock",
     # Not `paid`, `cancel` and the returns: what a leaked token says about money, a person has to pay.
     "POST /orders/{order_id}/accept": "stock",
     "POST /orders/{order_id}/refuse": "stock",

@@ -8,6 +8,7 @@ from tis.marketplace.alerts import routes as alerts
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
+from tis.marketplace.branches import routes as branches
 from tis.marketplace.feeds import routes as feeds
 from tis.marketplace.messages import draft_routes as message_drafts
 from tis.marketplace.messages import routes as messages
@@ -52,6 +53,7 @@ for room in (
     reviews,
     answers,
     stock,
+    branches,
     orders,
     order_moves,
     order_rules,

@@ -92,6 +92,9 @@ class MarketplaceSettings(BaseModel):
     max_products_per_supplier: int = Field(
         100_000, ge=1, le=10_000_000, description="products that a supplier has on sale or hides, deleted ones apart"
     )
+    max_branches_per_supplier: int = Field(
+        20, ge=0, le=100, description="places of a supplier beside its own address, closed ones included"
+    )
     max_unsold_hold_minutes: int = Field(
         120,
         ge=0,

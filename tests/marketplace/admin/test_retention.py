@@ -89,6 +89,20 @@ def test_old_movements_become_one_without_a_name_and_the_sum_stays(shop_with_ret
     assert _ledger(market, goods[1]) == [("carried", 6, None), ("sold", -3, "user:7")]
 
 
+def test_old_movements_of_several_places_are_summed_by_place(shop_with_retention: Shop) -> None:
+    market, product = shop_with_retention.market, shop_with_retention.product()
+    with market.writing() as session:
+        session.execute(delete(StockMovement))
+        for branch_id, delta in ((0, 9), (5, 4), (0, -3), (5, -1)):
+            movement = _movement(product, delta, 90)
+            movement.branch_id = branch_id
+            session.add(movement)
+    market.delete_expired()
+    with market.reading() as session:
+        rows = select(StockMovement.branch_id, StockMovement.kind, StockMovement.delta)
+        assert sorted(session.execute(rows).all()) == [(0, "carried", 6), (5, "carried", 3)]
+
+
 def test_expired_answers_to_idempotency_keys_are_deleted(shop_with_retention: Shop) -> None:
     market = shop_with_retention.market
     with market.writing() as session:

@@ -19,8 +19,8 @@ from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.index_entry import head_word, indexed_words
-from tis.marketplace.search.index_tokens import head_token
-from tis.marketplace.search.supplier_index import supplier_tokens, words_of_shop
+from tis.marketplace.search.index_tokens import head_token, shop_token
+from tis.marketplace.search.supplier_index import words_of_shop
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 
 WORDS = ["teko", "cangkir", "merah", "biru", "besar", "café", "listrik", "16GB"]
@@ -76,12 +76,10 @@ def assert_index_agrees(catalogue: Catalogue) -> None:
         }
         of_shops = catalogue.search.index.shop_tokens(session, indexed)
         assert of_shops == {
-            facts.product_id: set(
-                supplier_tokens(
-                    cell_token_at(facts.latitude, facts.longitude),
-                    words_of_shop(shop.business_name, shop.city, shop.province),
-                ).split()
-            )
+            facts.product_id: {
+                cell_token_at(facts.latitude, facts.longitude),
+                *map(shop_token, words_of_shop(shop.business_name, shop.city, shop.province)),
+            }
             for facts, shop in session.execute(
                 select(ProductFacts, Supplier).join(Supplier, Supplier.id == ProductFacts.supplier_id)
             ).all()

@@ -129,16 +129,16 @@ def _forget_notes(session: Session, before: datetime) -> int:
 
 
 def _carry_movements(session: Session, before: datetime) -> int:
-    """Replaces the old movements of a product by one with their sum, so that `on_hand` stays the sum of the deltas."""
-    columns = StockMovement.id, StockMovement.product_id, StockMovement.delta
+    """Replaces the old movements of a product at a place by one with their sum: they add up to what lies there."""
+    columns = StockMovement.id, StockMovement.product_id, StockMovement.branch_id, StockMovement.delta
     old = select(*columns).where(StockMovement.at < before, NOT_CARRIED).limit(_MAX_AT_ONCE)
     rows = session.execute(old.with_for_update(skip_locked=True)).all()
     products = {row.product_id for row in rows}
     carried = select(*columns).where(StockMovement.product_id.in_(products), StockMovement.kind == _CARRIED)
-    by_product: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    by_place: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for row in [*rows, *session.execute(carried.with_for_update(skip_locked=True))]:
-        by_product[row.product_id].append((row.id, row.delta))
-    for movements in by_product.values():
+        by_place[row.product_id, row.branch_id].append((row.id, row.delta))
+    for movements in by_place.values():
         newest = max(number for number, _ in movements)  # becomes the sum: lists are in the order of ids
         older = [number for number, _ in movements if number != newest]
         if older:

@@ -133,7 +133,8 @@ def _hold(market: MarketServices, token: str, arguments: HoldArguments) -> Said:
 
         def hold() -> Said:
             rules = market.rules
-            held = reserve(session, principal, market.search, **bound, seconds=rules.reservation_seconds, rules=rules)
+            wanted, seconds = (arguments.product_id, arguments.quantity), rules.reservation_seconds
+            held = reserve(session, principal, market.search, *wanted, seconds, rules)
             if held.unit_price != confirmed.facts["unit_price"]:
                 raise Conflict(f"The price is {held.unit_price} now: ask the user again.")
             return {"held": _held_json(held)}

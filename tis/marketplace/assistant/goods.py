@@ -10,7 +10,6 @@ from tis.marketplace.assistant.measured import Measure
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.assistant.wording import value_text
 from tis.marketplace.columns import now
-from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.picture_links import PictureView
 from tis.marketplace.kit.promoted_prices import ShownPromotion
 from tis.marketplace.products.delivery import Language, advise, is_there_today
@@ -110,11 +109,10 @@ class FoundGoods:
 def card_of(hit: SearchHit, viewer: Viewer, *, with_advice: bool = True) -> ProductCard:
     """Without advice where the distance is not from the buyer's place."""
     product, shop = hit.product, hit.product.supplier
-    distance_km, fulfilment = None, None
-    if hit.distance_km is not None:
-        distance_km = shown_distance(hit.distance_km, shows_place=shop.shows_place)
-        if with_advice:
-            fulfilment = advise(distance_km, shop, viewer.language, today=is_there_today(product, now()))
+    distance_km, fulfilment = hit.shown_km, None
+    if distance_km is not None and with_advice:
+        today = is_there_today(product, now(), hit.branch)
+        fulfilment = advise(distance_km, shop, viewer.language, today=today)
     return ProductCard(
         id=product.id,
         name=clean_name(product.name, _MAX_NAME_CHARS) or f"#{product.id}",

@@ -75,3 +75,13 @@ def zone_of(longitude: float) -> TimeZone:
 def minute_of_week(moment: datetime) -> int:
     """Of the zone that `moment` is in: see `local_time`."""
     return moment.weekday() * MINUTES_OF_DAY + moment.hour * 60 + moment.minute
+
+
+def hours_in_order(hours: WeeklyHours | None) -> dict[str, list[list[str]]] | None:
+    """PostgreSQL keeps its own order of the days."""
+    return None if hours is None else {day: [list(span) for span in hours[day]] for day in WEEKDAYS if day in hours}
+
+
+def is_open_now(hours: WeeklyHours | None, zone: TimeZone, moment: datetime) -> bool | None:
+    """None: nobody knows."""
+    return None if hours is None else is_within(weekly_spans(hours), minute_of_week(local_time(moment, zone)))

@@ -12,6 +12,7 @@ from tis.marketplace.auth.accounts import lock_account
 from tis.marketplace.columns import moment_value, now
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.branch_shares import PlaceWish
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
@@ -20,8 +21,8 @@ from tis.marketplace.orders.moving import FreedUnits, make_move, move_order, not
 from tis.marketplace.orders.order_numbers import new_order_number
 from tis.marketplace.orders.payment_methods import offered_methods
 from tis.marketplace.orders.reading import find_order
-from tis.marketplace.orders.rules import bands_of, delivery_price, rules_of
-from tis.marketplace.orders.schemas import OrderForm, PlacingForm
+from tis.marketplace.orders.rules import bands_of, delivery_price, rules_of, shown_place_of
+from tis.marketplace.orders.schemas import AddressForm, OrderForm, PlacingForm
 from tis.marketplace.orders.states import find_move
 from tis.marketplace.policy import require_somebody
 from tis.marketplace.products.service import lock_supplier_shared
@@ -52,13 +53,16 @@ def draft_order(
     order, terms = _new_order(session, principal, supplier), rules_of(session, supplier.id)
     order.tax_rate, order.tax_number, order.return_days = terms.tax_rate, terms.tax_number, terms.return_days
     held = list(take_for_order(session, principal, form.reservations)) if form.reservations else []
+    wish = _one_place(form, held)
     order.due_at = min(
         now() + timedelta(seconds=rules.reservation_seconds),
         *(one.created_at + MAX_HOLD for one in held),
         now() + MAX_HOLD,
     )
     if quantities:  # late: others wait for these products until the transaction ends
-        held += hold_units(session, principal, search, quantities, rules.reservation_seconds, "ordered", waits=not held)
+        seconds = rules.reservation_seconds
+        held += hold_units(session, principal, search, quantities, seconds, "ordered", wish=wish, waits=not held)
+    order.branch_id = held[0].branch_id
     lines = _lines_of(session, order, held)
     add_up(order, lines)
     with session.no_autoflush:  # one INSERT: an UPDATE would lock the order after its products
@@ -102,10 +106,9 @@ def place_order(
 
 def _freeze(session: Session, supplier: Supplier, order: Order, lines: Sequence[OrderLine], form: PlacingForm) -> None:
     terms, address = rules_of(session, supplier.id), form.address
-    place = None
-    if address and address.latitude is not None and address.longitude is not None:
-        place = Point(address.latitude, address.longitude)
-    price = delivery_price(form.delivery, supplier, terms, bands_of(session, supplier.id), place)
+    place = _point_of(address)
+    origin = shown_place_of(session, supplier, order.branch_id)
+    price = delivery_price(form.delivery, supplier, terms, bands_of(session, supplier.id), place, origin)
     if price.fee is None:
         raise Unprocessable(price.reason or "This shop does not deliver so.")
     if form.payment_method not in offered_methods(session, supplier.id):
@@ -118,6 +121,23 @@ def _freeze(session: Session, supplier: Supplier, order: Order, lines: Sequence[
     add_up(order, lines)
     if address:
         session.add(OrderAddress(order_id=order.id, **address.model_dump()))
+
+
+def _one_place(form: OrderForm, held: Sequence[Reservation]) -> PlaceWish:
+    """An order is of one place, from which it is handed over or sent: that of its holds, if it has any."""
+    places = {one.branch_id for one in held}
+    if form.branch_id is not None:
+        places.add(form.branch_id)
+    if len(places) > 1:
+        raise Unprocessable("An order is of one place of the shop: make one for each.", code="several_places")
+    address = form.place.address if form.place else None
+    return PlaceWish(places.pop() if places else None, form.near or _point_of(address))
+
+
+def _point_of(address: AddressForm | None) -> Point | None:
+    if address is None or address.latitude is None or address.longitude is None:
+        return None
+    return Point(address.latitude, address.longitude)
 
 
 def _lock_shop(session: Session, reservation_ids: Sequence[str], product_ids: Sequence[int]) -> Supplier:

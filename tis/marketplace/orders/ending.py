@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import split_account
 from tis.marketplace.columns import now
+from tis.marketplace.kit.branch_shares import UnitsAt
 from tis.marketplace.orders.money import settle
 from tis.marketplace.orders.moving import note_move
 from tis.marketplace.orders.reading import lines_of
@@ -26,8 +27,8 @@ def has_waiting_orders(session: Session, supplier_id: int) -> bool:
     return bool(session.scalar(select(waiting)))
 
 
-def end_orders_of(session: Session, accounts: Collection[str]) -> Counter[int]:
-    """Returns the units by product, which the caller gives back. Locks the orders in the order of their ids.
+def end_orders_of(session: Session, accounts: Collection[str]) -> Counter[UnitsAt]:
+    """Returns the units by product and place, which the caller gives back. Locks the orders in the order of their ids.
 
     Orders that the buyer has paid stay when the buyer goes: the shop owes goods or money. Where the shop goes, it
     refuses what is placed, cancels the rest, and owes what was paid.
@@ -37,10 +38,11 @@ def end_orders_of(session: Session, accounts: Collection[str]) -> Counter[int]:
     is_of_shop = Order.supplier_id.in_(supplier_ids) & Order.state.in_(HOLDS_UNITS)
     locked = select(Order).where(or_(is_bought, is_of_shop)).order_by(Order.id).with_for_update(key_share=True)
     orders = session.scalars(locked.execution_options(populate_existing=True)).all()
-    units: Counter[int] = Counter()
+    units: Counter[UnitsAt] = Counter()
+    places = {order.id: order.branch_id for order in orders}
     for first in range(0, len(orders), _MAX_PARAMETERS):
         for line in lines_of(session, [order.id for order in orders[first : first + _MAX_PARAMETERS]]):
-            units[line.product_id] += line.quantity
+            units[UnitsAt(line.product_id, places[line.order_id])] += line.quantity
     for order in orders:
         _end(session, order, is_by_shop=order.supplier_id in supplier_ids)
     session.flush()

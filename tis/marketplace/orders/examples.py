@@ -19,6 +19,7 @@ _ORDER = {
     "id": "5d0c8a52-1f7e-4c0e-9a55-0d8c1c1b2f10",
     "number": "K7F3-9QMB",
     "supplier_id": 1,
+    "branch_id": 0,
     "shop_name": "Toko Rinjani",
     "state": "placed",
     "may_become": ["cancelled"],
@@ -63,7 +64,7 @@ _MOVES = [
     {"state": "draft", "mover": "buyer", "reason": None, "at": "2026-11-21T10:00:00Z"},
     {"state": "placed", "mover": "buyer", "reason": None, "at": "2026-11-21T10:00:00Z"},
 ]
-_DETAIL = {**_ORDER, "address": _ADDRESS, "moves": _MOVES}
+_DETAIL = {**_ORDER, "handover": None, "address": _ADDRESS, "moves": _MOVES}
 _FOR_SHOP = {
     **_ORDER,
     "state": "accepted",

@@ -171,7 +171,7 @@ def make_move(
         put_back_lines(session, search, order, lines, freed, actor)
     else:
         units = freed if move.stock == "stays" else {line.position: line.quantity for line in lines}
-        release_lines(session, search, lines, units)
+        release_lines(session, search, order, lines, units)
     count_purchases(session, search, reviews)
 
 

@@ -6,27 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from tis.marketplace.kit.branch_shares import OWN_ADDRESS, UnitsAt, lock_branch_shared
 from tis.marketplace.reviews.service import count_verified, verify_review
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.stock.counters import available_of, put_back_units, release_units, sell_units
+from tis.marketplace.stock.counters import is_first_back, put_back_units, release_units, sell_units
 from tis.marketplace.tables import Order, OrderLine, Product, Review, StockMovement
 
 
 def release_lines(
-    session: Session, search: ProductSearch, lines: Iterable[OrderLine], units: Mapping[int, int]
+    session: Session, search: ProductSearch, order: Order, lines: Iterable[OrderLine], units: Mapping[int, int]
 ) -> None:
     """`units` by position of a line."""
-    by_product: Counter[int] = Counter()
+    released: Counter[UnitsAt] = Counter()
     for line in lines:
-        by_product[line.product_id] += units.get(line.position, 0)
-    release_units(session, search, +by_product)
+        released[UnitsAt(line.product_id, order.branch_id)] += units.get(line.position, 0)
+    release_units(session, search, +released)
 
 
 def sell_lines(session: Session, order: Order, lines: Sequence[OrderLine], actor: str | None) -> None:
     for line in sorted(lines, key=lambda line: line.product_id):
         if line.quantity:
-            left = sell_units(session, line.product_id, line.quantity)
-            _move(session, order, line, -line.quantity, "sold", left, actor)
+            units = UnitsAt(line.product_id, order.branch_id)
+            left = sell_units(session, units, line.quantity)
+            _move(session, order, units, line, -line.quantity, "sold", left, actor)
 
 
 def mark_purchases(session: Session, order: Order, lines: Iterable[OrderLine]) -> list[Review]:
@@ -50,17 +52,28 @@ def put_back_lines(
     units: Mapping[int, int],
     actor: str | None,
 ) -> None:
+    """At the place that gave them, or at the shop's own address if that is closed since."""
+    branch_id = _open_place(session, order)
     is_back = set()
     for line in sorted(lines, key=lambda line: line.product_id):
         if quantity := units.get(line.position, 0):
-            left = put_back_units(session, line.product_id, quantity)
-            _move(session, order, line, quantity, "returned", left, actor)
-            is_back |= {line.product_id} if available_of(session, line.product_id) == quantity else set()
+            at = UnitsAt(line.product_id, branch_id)
+            left = put_back_units(session, at, quantity)
+            _move(session, order, at, line, quantity, "returned", left, actor)
+            is_back |= {line.product_id} if is_first_back(session, at, quantity) else set()
     search.refresh(session, sorted(is_back))
 
 
+def _open_place(session: Session, order: Order) -> int:
+    """Locks a branch before the products."""
+    if order.branch_id == OWN_ADDRESS:
+        return OWN_ADDRESS
+    branch = lock_branch_shared(session, order.branch_id, order.supplier_id)
+    return branch.id if branch.is_active else OWN_ADDRESS
+
+
 def _move(
-    session: Session, order: Order, line: OrderLine, delta: int, kind: str, on_hand: int, actor: str | None
+    session: Session, order: Order, at: UnitsAt, line: OrderLine, delta: int, kind: str, on_hand: int, actor: str | None
 ) -> None:
     session.add(
         StockMovement(
@@ -70,6 +83,7 @@ def _move(
             kind=kind,
             on_hand=on_hand,
             reservation_id=line.reservation_id,
+            branch_id=at.branch_id,
             actor=actor,
         )
     )

@@ -11,7 +11,14 @@ from tis.errors import NotFound
 from tis.marketplace.columns import moment_value, now
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.orders.schemas import AddressView, OrderDetail, OrderLineView, OrderMoveView, OrderView
+from tis.marketplace.orders.handover import handover_of
+from tis.marketplace.orders.schemas import (
+    AddressView,
+    OrderDetail,
+    OrderLineView,
+    OrderMoveView,
+    OrderView,
+)
 from tis.marketplace.orders.states import CLOCK_TARGET, ENDS, MOVES, OrderState, find_move
 from tis.marketplace.policy import OrderRole, order_roles, require_somebody, sees_order_contact
 from tis.marketplace.products.service import supplier_for_member
@@ -70,6 +77,7 @@ def describe(session: Session, principal: Principal, order: Order) -> OrderDetai
     is_shown = address is not None and _sees_where_it_goes(principal, order)
     return OrderDetail(
         **dict(view),
+        handover=handover_of(session, order, knows_shop="shop" in roles_in(principal, order) or principal.is_admin),
         address=AddressView.model_validate(address, from_attributes=True) if is_shown else None,
         moves=[OrderMoveView.model_validate(move, from_attributes=True) for move in moves_of(session, order.id)],
     )

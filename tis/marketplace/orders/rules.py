@@ -8,13 +8,14 @@ from sqlalchemy.orm import Session
 
 from tis.errors import NotFound
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.branch_shares import OWN_ADDRESS
 from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.orders.schemas import Delivery, OrderRulesForm
 from tis.marketplace.policy import require_owner
 from tis.marketplace.products.service import supplier_for_member
-from tis.marketplace.tables import CourierFee, ShopOrderRules, Supplier
+from tis.marketplace.tables import Branch, CourierFee, ShopOrderRules, Supplier
 
 _RULES = (
     "takes_orders",
@@ -80,8 +81,23 @@ def rules_for_member(session: Session, principal: Principal, supplier_id: int) -
     return rules_of(session, supplier_id)
 
 
+def shown_place_of(session: Session, supplier: Supplier, branch_id: int) -> Point:
+    """The place of the shop that sends, as everybody may know it."""
+    if branch_id == OWN_ADDRESS:
+        return Point(supplier.public_latitude, supplier.public_longitude)
+    branch = session.get(Branch, branch_id, populate_existing=True)
+    if branch is None or branch.supplier_id != supplier.id:
+        raise NotFound("Branch not found")
+    return Point(branch.public_latitude, branch.public_longitude)
+
+
 def delivery_price(
-    delivery: Delivery, supplier: Supplier, rules: ShopOrderRules, bands: Sequence[CourierFee], place: Point | None
+    delivery: Delivery,
+    supplier: Supplier,
+    rules: ShopOrderRules,
+    bands: Sequence[CourierFee],
+    place: Point | None,
+    origin: Point,
 ) -> DeliveryPrice:
     if delivery == "pickup":
         return (
@@ -91,17 +107,18 @@ def delivery_price(
         if rules.expedition_fee is None:
             return DeliveryPrice(reason="This shop sends nothing by expedition.")
         return DeliveryPrice(rules.expedition_fee)
-    return _courier_price(supplier, bands, place)
+    return _courier_price(supplier, bands, place, origin)
 
 
-def _courier_price(supplier: Supplier, bands: Sequence[CourierFee], place: Point | None) -> DeliveryPrice:
+def _courier_price(
+    supplier: Supplier, bands: Sequence[CourierFee], place: Point | None, origin: Point
+) -> DeliveryPrice:
     """From the place that the shop shows, as search does: fees for exact distances would reveal a hidden address."""
     if not (supplier.courier_enabled and bands):
         return DeliveryPrice(reason="This shop has no courier.")
     if place is None:
         return DeliveryPrice(reason="The fee of the courier needs `latitude` and `longitude` of where it goes.")
-    shop = Point(supplier.public_latitude, supplier.public_longitude)
-    distance = kilometres_between(shop, place)
+    distance = kilometres_between(origin, place)
     shown = round(distance, 1)
     for band in bands:
         if distance <= band.up_to_km:

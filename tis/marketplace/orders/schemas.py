@@ -20,7 +20,9 @@ from tis.marketplace.kit.fields import (
     text_up_to,
 )
 from tis.marketplace.kit.geo import WithPlace
+from tis.marketplace.kit.opening_hours import TimeZone
 from tis.marketplace.kit.unknown_fields import StrictBody
+from tis.marketplace.kit.wanted_place import WantedPlace
 from tis.marketplace.orders.payment_methods import PaymentMethod
 from tis.marketplace.orders.states import Mover, Only, OrderState, Stock
 from tis.marketplace.stock.schemas import BuyerView
@@ -67,7 +69,7 @@ class ItemForm(StrictBody):
     quantity: int = Field(ge=1, le=_MAX_UNITS, strict=True)
 
 
-class OrderForm(StrictBody):
+class OrderForm(WantedPlace, StrictBody):
     model_config = schema_example({"items": [{"product_id": 1, "quantity": 2}], "place": {"delivery": "pickup"}})
 
     reservations: list[Annotated[str, Field(pattern="^[0-9a-f-]{36}$")]] = Field(
@@ -231,6 +233,7 @@ class OrderView(BaseModel):
     id: str
     number: str
     supplier_id: int
+    branch_id: int = Field(description="the place of the shop that has the goods; 0: its own address")
     shop_name: str
     state: OrderState  # of this moment: what is due has moved, before the sweeper writes it
     may_become: list[OrderState]  # where the caller may move it now
@@ -280,7 +283,21 @@ class AddressView(BaseModel):
     longitude: float | None
 
 
+class HandoverPlace(BaseModel):
+    """Where a shop with several places hands the goods over. The buyer reads its address once the shop accepted."""
+
+    branch_id: int
+    name: str
+    city: str
+    address: str | None
+    latitude: float | None
+    longitude: float | None
+    opening_hours: dict[str, list[list[str]]] | None
+    time_zone: TimeZone
+
+
 class OrderDetail(OrderView):
+    handover: HandoverPlace | None = Field(None, description="of a pick-up, if the shop has several places")
     address: AddressView | None  # the buyer's; the shop sees it from acceptance on, while it needs it
     moves: list[OrderMoveView]
 

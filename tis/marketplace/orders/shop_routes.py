@@ -8,13 +8,20 @@ from sqlalchemy.orm import Session
 from tis.errors import NotFound, Unprocessable
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import example_body
-from tis.marketplace.kit.fields import Id, Latitude, Longitude
+from tis.marketplace.kit.fields import MAX_ID, Id, Latitude, Longitude
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.orders.examples import QUOTE_RESPONSES, RULES_FORM, RULES_RESPONSES
 from tis.marketplace.orders.payment_methods import offered_methods
-from tis.marketplace.orders.rules import bands_of, delivery_price, rules_for_member, rules_of, set_rules
+from tis.marketplace.orders.rules import (
+    bands_of,
+    delivery_price,
+    rules_for_member,
+    rules_of,
+    set_rules,
+    shown_place_of,
+)
 from tis.marketplace.orders.schemas import BandView, Delivery, DeliveryOffer, OrderRulesForm, OrderRulesView, QuoteView
 from tis.marketplace.tables import ShopOrderRules, Supplier
 
@@ -52,6 +59,7 @@ def quote(
     context: ContextDep,
     latitude: Annotated[Latitude | None, Query(description="of where the courier would go")] = None,
     longitude: Annotated[Longitude | None, Query()] = None,
+    branch_id: Annotated[int, Query(ge=0, le=MAX_ID, description="the place that sends; 0: the own address")] = 0,
 ) -> QuoteView:
     """Read how goods come from a supplier, what that costs and how to pay, without an order.
 
@@ -65,7 +73,8 @@ def quote(
         if supplier is None or not supplier.is_active:
             raise NotFound("Supplier not found")
         rules, bands = rules_of(session, supplier_id), bands_of(session, supplier_id)
-        prices = {delivery: delivery_price(delivery, supplier, rules, bands, place) for delivery in _DELIVERIES}
+        origin = shown_place_of(session, supplier, branch_id)
+        prices = {one: delivery_price(one, supplier, rules, bands, place, origin) for one in _DELIVERIES}
         return QuoteView(
             supplier_id=supplier_id,
             takes_orders=rules.takes_orders,

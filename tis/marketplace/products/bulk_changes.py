@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.bounds import MaxItems
 from tis.errors import Conflict
+from tis.marketplace.kit.branch_shares import units_at_branches, why_least
 from tis.marketplace.kit.docs import KEY_USED, Responses, json_example, responses
 from tis.marketplace.kit.fields import MAX_ID, Price, ShortName, Stock
 from tis.marketplace.kit.principal import Principal
@@ -130,6 +131,7 @@ def change_products(
     products = _locked_products(session, supplier_id, ids)
     if due := apply_due(session, products):
         products = _locked_products(session, supplier_id, ids)
+    elsewhere = units_at_branches(session, supplier_id)
     writes: list[ProductWrite] = []
     problems: list[BulkProblem] = []
     seen = set[int]()
@@ -141,7 +143,7 @@ def change_products(
             problems.append(BulkProblem(id=one.id, field="id", message="is no product of this supplier"))
         else:
             changed = _changed_columns(one, product)
-            problem = _problem(one, product, changed)
+            problem = _problem(one, product, changed, elsewhere.get(one.id, 0))
             problems += [problem] if problem else []
             writes += [ProductWrite("change", product, changed)] if changed and not problem else []
         seen.add(one.id)
@@ -182,17 +184,17 @@ def _changed_columns(wanted: BulkProduct, product: Row[Any]) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if not is_same_value(value, value_of(product, name))}
 
 
-def _problem(wanted: BulkProduct, product: Row[Any], changed: dict[str, Any]) -> BulkProblem | None:
+def _problem(wanted: BulkProduct, product: Row[Any], changed: dict[str, Any], elsewhere: int) -> BulkProblem | None:
+    """`elsewhere`: units that are available at other places than the shop's own address."""
     if wanted.version not in (None, product.version):
         message = f"was changed meanwhile: it is version {product.version} now"
         return BulkProblem(id=product.id, field="version", message=message)
     if why_not := undercut_by(product, changed):
         return BulkProblem(id=product.id, field="price", message=why_not)
     on_hand = changed.get("on_hand", product.on_hand)
-    if not product.reserved <= on_hand <= _MAX_STOCK:
-        message = (
-            f"must be at least {product.reserved}, the reserved units" if product.reserved else "must not be below 0"
-        )
+    least = product.reserved + elsewhere
+    if on_hand != product.on_hand and not least <= on_hand <= _MAX_STOCK:
+        message = f"must be at least {why_least(product.reserved, elsewhere)}" if least else "must not be below 0"
         message = f"must be at most {_MAX_STOCK}" if on_hand > _MAX_STOCK else message
         return BulkProblem(id=product.id, field="stock_quantity", message=message)
     return None

@@ -74,9 +74,10 @@ class GoodsOfShop(Protocol):
     def supplier(self) -> ShopTimes: ...
 
 
-def is_there_today(goods: GoodsOfShop, moment: datetime) -> bool:
-    """Whether a buyer can have it on this day: not what is sold out, nor of a shop that may be closed."""
-    return goods.is_available and goods.on_hand > goods.reserved and opens_today(goods.supplier, moment)
+def is_there_today(goods: GoodsOfShop, moment: datetime, branch: ShopTimes | None = None) -> bool:
+    """Whether a buyer can have it on this day: not what is sold out, nor of a shop, or its branch that has the goods,
+    that may be closed."""
+    return goods.is_available and goods.on_hand > goods.reserved and opens_today(branch or goods.supplier, moment)
 
 
 def advise(distance_km: float, terms: DeliveryTerms, language: Language = "id", *, today: bool = False) -> Fulfilment:

@@ -14,8 +14,11 @@ from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
 from tis.marketplace.kit.picture_links import PictureView, pictures_of
 from tis.marketplace.kit.promoted_prices import CurrentPrice, current_prices, lowest_price_of
 from tis.marketplace.products.delivery import Language, advise, is_there_today, language_of
+from tis.marketplace.products.place_views import PlaceOfGoods, places_with_goods
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.products.variant_views import GroupView, group_view
+from tis.marketplace.search.goods_places import nearest_places
+from tis.marketplace.search.query import NearestPlace
 from tis.marketplace.tables import PriceChange, Product
 
 
@@ -23,6 +26,7 @@ class ProductDetail(ProductView):
     pictures: list[PictureView] = Field(default=[], description="in the order of the seller, at most eight")
     lowest_price_30d: int | None = None
     group: GroupView | None = Field(None, description="of a variant: all variants, from which a buyer chooses")
+    places: list[PlaceOfGoods] | None = Field(None, description="if the shop has it at several: the nearest first")
 
 
 class PriceView(BaseModel):
@@ -35,11 +39,18 @@ def detail_of(
 ) -> ProductDetail:
     pictures = pictures_of(session, [product.id])
     current = current_prices(session, [product])
-    view = view_from(product, origin, language, pictures, current)
+    nearest = nearest_places(session, [product.id], origin) if origin else {}
+    view = view_from(product, origin, language, pictures, current, nearest)
     promotion = view.promotion
     lowest = promotion.lowest_price_30d if promotion else lowest_price_before(session, product.id)
     group = None if product.group is None else group_view(session, product.group)
-    return ProductDetail(**dict(view), pictures=list(pictures[product.id]), lowest_price_30d=lowest, group=group)
+    return ProductDetail(
+        **dict(view),
+        pictures=list(pictures[product.id]),
+        lowest_price_30d=lowest,
+        group=group,
+        places=places_with_goods(session, product, origin),
+    )
 
 
 def view_from(
@@ -48,15 +59,18 @@ def view_from(
     language: Language,
     pictures: Mapping[int, Sequence[PictureView]],
     prices: Mapping[int, CurrentPrice],
+    nearest: Mapping[int, NearestPlace],
 ) -> ProductView:
     picture, current = next(iter(pictures[product.id]), None), prices[product.id]
     if origin is None:
         return product_view(product, picture=picture, current=current)
-    supplier = product.supplier
-    exact = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
-    distance = shown_distance(exact, shows_place=supplier.shows_place)
-    advice = advise(distance, supplier, language, today=is_there_today(product, now()))
-    return product_view(product, distance, advice, picture, current=current)
+    supplier, place = product.supplier, nearest.get(product.id)
+    shop = Point(supplier.public_latitude, supplier.public_longitude)
+    exact = place.distance_km if place else kilometres_between(origin, shop)
+    branch = place if place and place.branch_id else None
+    distance = shown_distance(exact, shows_place=(branch or supplier).shows_place)
+    advice = advise(distance, supplier, language, today=is_there_today(product, now(), branch))
+    return product_view(product, distance, advice, picture, current=current, place=place)
 
 
 async def _language(accept_language: Annotated[str | None, Header(max_length=1000)] = None) -> Language:

@@ -22,6 +22,7 @@ class ProductWrite:
     product: Product | Row[Any]
     values: dict[str, Any]
     reason: str | None = None  # why the stock is corrected
+    branch_id: int = 0  # where; 0: the shop's own address
 
     @property
     def supplier_id(self) -> int:

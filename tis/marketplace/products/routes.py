@@ -47,6 +47,7 @@ from tis.marketplace.products.service import (
     list_deleted_products,
     restore_product,
 )
+from tis.marketplace.search.goods_places import nearest_places
 from tis.marketplace.tables import PriceChange, Product
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
@@ -108,7 +109,8 @@ def compare_products(
                 raise NotFound(f"Product {product_id} not found") from None
         pictures = pictures_of(session, product_ids)
         prices = current_prices(session, products)
-        views = [view_from(product, origin, language, pictures, prices) for product in products]
+        nearest = nearest_places(session, product_ids, origin) if origin else {}
+        views = [view_from(product, origin, language, pictures, prices, nearest) for product in products]
     return compare(views, language)
 
 

@@ -14,6 +14,7 @@ from tis.marketplace.kit.picture_links import PictureView, picture_view
 from tis.marketplace.kit.promoted_prices import CurrentPrice, ShownPromotion
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.product_rows import ProductRow
+from tis.marketplace.search.query import NearestPlace
 from tis.marketplace.tables import Product, ProductGroup
 
 _MAX_ATTRIBUTE_BYTES = 8 * 1024
@@ -196,6 +197,12 @@ class VariantsView(BaseModel):
     options: dict[str, list[str]] = Field(description="the values of each axis, such as sizes and colours")
 
 
+class NearestPlaceView(BaseModel):
+    branch_id: int = Field(description="0: the shop's own address")
+    name: str
+    city: str
+
+
 class ProductView(BaseModel):
     id: int
     supplier_id: int
@@ -226,6 +233,9 @@ class ProductView(BaseModel):
     group_id: int | None = Field(None, description="of a variant; `rating` is the mean of all variants of its group")
     variants: VariantsView | None = Field(None, description="in lists: of the group that this product stands for")
     promotion: ShownPromotion | None = Field(None, description="if the price is lower for a while")
+    place: NearestPlaceView | None = Field(
+        None, description="from where `distance_km` counts, if the shop has it at several places"
+    )
 
 
 def product_view(
@@ -235,6 +245,7 @@ def product_view(
     picture: PictureView | None = None,
     variants: VariantsView | None = None,
     current: CurrentPrice | None = None,
+    place: NearestPlace | None = None,
 ) -> ProductView:
     """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`), and `picture` and `current`, which a
     `ProductRow` has. The distance is shown as it is given: see `shown_distance`."""
@@ -270,6 +281,16 @@ def product_view(
         promotion=current.promotion if current else None,
         group_id=product.group_id,
         variants=variants,
+        place=_place_view(product, place),
+    )
+
+
+def _place_view(product: Product | ProductRow, place: NearestPlace | None) -> NearestPlaceView | None:
+    if place is None:
+        return None
+    shop = product.supplier
+    return NearestPlaceView(
+        branch_id=place.branch_id, name=place.name or shop.business_name, city=place.city or shop.city
     )
 
 

@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from tis.errors import Unprocessable
 from tis.marketplace.columns import now
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText, json_response
@@ -289,24 +288,18 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
 
 def hit_view(hit: SearchHit, language: Language | None = None) -> ProductView:
     """Without a language there is no advice on delivery: the distance is not from the buyer."""
-    distance_km, supplier = _shown(hit), hit.product.supplier
+    distance_km, supplier = hit.shown_km, hit.product.supplier
     variants = None if hit.variants is None else VariantsView(**vars(hit.variants))
     advice = None
     if distance_km is not None and language is not None:
-        advice = advise(distance_km, supplier, language, today=is_there_today(hit.product, now()))
-    return product_view(hit.product, distance_km, advice, variants=variants)
+        advice = advise(distance_km, supplier, language, today=is_there_today(hit.product, now(), hit.branch))
+    return product_view(hit.product, distance_km, advice, variants=variants, place=hit.place)
 
 
 def _nearest_view(nearest: NearestElsewhere | None) -> NearestView | None:
     if nearest is None:
         return None
     return NearestView(place=nearest.place, items=[hit_view(hit) for hit in nearest.hits])
-
-
-def _shown(hit: SearchHit) -> float | None:
-    if hit.distance_km is None:
-        return None
-    return shown_distance(hit.distance_km, shows_place=hit.product.supplier.shows_place)
 
 
 def _headers(request: Request, results: SearchResults) -> dict[str, str]:

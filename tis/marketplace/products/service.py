@@ -12,6 +12,14 @@ from sqlalchemy.orm import Session, joinedload, selectinload
 
 from tis.errors import BadRequest, Conflict, NotFound
 from tis.marketplace.columns import now
+from tis.marketplace.kit.branch_shares import (
+    OWN_ADDRESS,
+    UnitsAt,
+    add_to_share,
+    lock_open_branch,
+    share_at,
+    units_at_branches,
+)
 from tis.marketplace.kit.fields import MAX_STOCK
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.promotion_clock import apply_due, end_promotions
@@ -90,29 +98,54 @@ def change_product(
         return product
     if why_not := undercut_by(product, changed):
         raise Conflict(f"price {why_not}.", code="promotion_not_lower")
-    if changed.get("on_hand", product.on_hand) < product.reserved:
-        raise Conflict(f"{product.reserved} units are reserved: stock_quantity cannot be {changed['on_hand']}.")
+    if "on_hand" in changed:
+        _require_stock(session, product, changed["on_hand"])
     _write(session, search, principal, ProductWrite("change", product, changed), due)
     return product
 
 
+def _require_stock(session: Session, product: Product, on_hand: int) -> None:
+    """After the product is locked. A new total changes what lies at the shop's own address."""
+    if on_hand < product.reserved:
+        raise Conflict(f"{product.reserved} units are reserved: stock_quantity cannot be {on_hand}.")
+    elsewhere = units_at_branches(session, product.supplier_id).get(product.id, 0)
+    if on_hand < product.reserved + elsewhere:
+        raise Conflict(
+            f"{product.reserved} units are reserved, and {elsewhere} lie at other places: stock_quantity cannot be "
+            f"{on_hand}. Correct the stock there, or move it.",
+            code="stock_at_branches",
+        )
+
+
 def correct_stock(
-    session: Session, search: ProductSearch, principal: Principal, product_id: int, delta: int, reason: str
+    session: Session,
+    search: ProductSearch,
+    principal: Principal,
+    product_id: int,
+    delta: int,
+    reason: str,
+    branch_id: int = OWN_ADDRESS,
 ) -> Product:
     """Adds `delta` to the stock on hand: unlike a change, two corrections at once both count."""
+    if branch_id != OWN_ADDRESS:
+        found = find_product(session, principal, product_id)
+        require_supplier(principal, found.supplier_id)
+        lock_open_branch(session, branch_id, found.supplier_id)
     product = lock_product(session, principal, product_id)
     if product.deleted_at is not None:
         raise NotFound("Product not found")
-    on_hand = product.on_hand + delta
-    if on_hand < product.reserved:
-        left = product.on_hand - product.reserved
+    share = share_at(session, product_id, branch_id)
+    if share.available + delta < 0:
+        here = " at this place" if branch_id or share.on_hand != product.on_hand else ""
         raise Conflict(
-            f"Only {left} of {product.on_hand} units are not reserved: this would take {-delta}.",
+            f"Only {share.available} of {share.on_hand} units{here} are not reserved: this would take {-delta}.",
             code="insufficient_stock",
         )
+    on_hand = product.on_hand + delta
     if on_hand > MAX_STOCK:
         raise Conflict(f"A product has at most {MAX_STOCK} units on hand.")
-    _write(session, search, principal, ProductWrite("change", product, {"on_hand": on_hand}, reason))
+    add_to_share(session, UnitsAt(product_id, branch_id), on_hand=delta)
+    _write(session, search, principal, ProductWrite("change", product, {"on_hand": on_hand}, reason, branch_id))
     return product
 
 

@@ -195,6 +195,7 @@ def _stock_movements(
                 "kind": "correction" if one.write.reason else kind,
                 "on_hand": one.write.values["on_hand"],
                 "reason": one.write.reason,
+                "branch_id": one.write.branch_id,
                 "actor": principal.account,
             }
 

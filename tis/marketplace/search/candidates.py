@@ -6,7 +6,15 @@ from dataclasses import replace
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.filter_keys import FilterKeys, attribute_tests, with_attribute
-from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
+from tis.marketplace.search.geo_filter import (
+    BRANCH_PLACES,
+    SUPPLIER_PLACES,
+    BoundingBox,
+    bounding_box,
+    goods_distance_sql,
+    haversine_sql,
+    origin_values,
+)
 from tis.marketplace.search.index_tokens import category_token
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import id_list, placeholders
@@ -55,12 +63,14 @@ def candidate_query(
         if box:
             in_box, edges = box.condition("s" if suppliers_first else "p")
             if suppliers_first:
-                tables = (
-                    f"(SELECT s.id, {haversine_sql('s', index.least_function)} AS km FROM {SUPPLIER_PLACES}"
-                    f" WHERE {in_box} LIMIT {NO_LIMIT}) s"
-                    f" {index.ordered_join} product_search p ON p.supplier_id = s.id"
-                )
+                nearby = _shops_in(box, index.least_function, with_branches=keys.has_spread_goods)
+                tables = f"({nearby}) s {index.ordered_join} product_search p ON p.supplier_id = s.id"
                 in_box, distance_km = "", "s.km"
+        if keys.has_spread_goods:
+            distance_km = goods_distance_sql(index.least_function, distance_km)
+        if box:
+            if in_box and keys.has_spread_goods:
+                in_box = f"(p.is_spread = 1 OR ({in_box}))"
             conditions.append(("", in_box, {**edges}))
             conditions.append(("", f"{distance_km} <= :radius_km", {"radius_km": radius_km}))
     if query.fulfilment is not None:
@@ -72,6 +82,17 @@ def candidate_query(
         values |= named
     every = (*source.conditions, *(sql for _, sql, _ in conditions if sql))
     return replace(source, tables=tables, conditions=every, values=values, distance_km=distance_km)
+
+
+def _shops_in(box: BoundingBox, least_function: str, *, with_branches: bool) -> str:
+    """`id` and `km` of the shops in a box, by their own address; with those that have a branch there."""
+    shops = f"SELECT s.id, {haversine_sql('s', least_function)} AS km FROM {SUPPLIER_PLACES} WHERE"
+    in_box, _ = box.condition("s")
+    if not with_branches:
+        return f"{shops} {in_box} LIMIT {NO_LIMIT}"
+    branch_in_box, _ = box.condition("b")
+    by_branch = f"{shops} s.id IN (SELECT b.supplier_id FROM {BRANCH_PLACES} WHERE {branch_in_box})"
+    return f"SELECT id, km FROM ({shops} {in_box} UNION {by_branch}) x LIMIT {NO_LIMIT}"
 
 
 def narrowed(match: TextMatch, query: ProductQuery, keys: FilterKeys, radius_km: float | None = None) -> TextMatch:

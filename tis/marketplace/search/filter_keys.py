@@ -12,6 +12,7 @@ from tis.marketplace.reading.tokens import joined_word, tokenize
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import CityKeys, resolve_cities
+from tis.marketplace.search.geo_filter import has_spread_goods
 from tis.marketplace.search.query import AttributeFilter, ProductQuery, SearchLimits
 from tis.marketplace.search.sql import id_list, placeholders, run, run_once
 from tis.marketplace.search.text_query import TextMatch, TextQuery
@@ -44,6 +45,7 @@ class FilterKeys:
     product_ids: tuple[int, ...] | None = None
     rare_attributes: tuple[AttributeFilter, ...] = ()  # filters that few products pass
     verified_suppliers: tuple[int, ...] | None = None  # None: too many to name, or nobody asks
+    has_spread_goods: bool = False  # over several places of their shop, from which distances count
 
 
 def filter_keys(
@@ -65,6 +67,7 @@ def filter_keys(
         ids,
         rare_filters(session, query.attributes, most),
         _verified_suppliers(session) if query.of_verified_shops else None,
+        query.origin is not None and has_spread_goods(session),
     )
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.geo import EARTH_RADIUS_KM, Point
 from tis.marketplace.search.index_tokens import cell_token
-from tis.marketplace.search.sql import run
+from tis.marketplace.search.sql import run, run_once
 
 # The box is slightly larger than the circle, so that rounding excludes nothing at its edge.
 _MARGIN_DEGREES = 1e-6
@@ -16,6 +16,23 @@ _CELLS_PER_DEGREE = 4
 _GRID_COLUMNS = 360 * _CELLS_PER_DEGREE
 # Only public places: a distance to the exact place would reveal it.
 SUPPLIER_PLACES = "(SELECT id, public_latitude AS latitude, public_longitude AS longitude FROM suppliers) s"
+
+
+BRANCH_PLACES = (
+    "(SELECT supplier_id, public_latitude AS latitude, public_longitude AS longitude FROM branches WHERE is_active) b"
+)
+_ANY_SPREAD = "SELECT 1 FROM goods_places LIMIT 1"
+
+
+def has_spread_goods(session: Session) -> bool:
+    """Goods at several places of a shop. A market without any pays no more than this look at a table."""
+    return bool(run_once(session, _ANY_SPREAD))
+
+
+def goods_distance_sql(least_function: str, of_shop: str) -> str:
+    """Of a product from the nearest place that has it; `of_shop` where it has only one."""
+    nearest = f"SELECT min({haversine_sql('b', least_function)}) FROM goods_places b WHERE b.product_id = p.product_id"
+    return f"(CASE WHEN p.is_spread = 0 THEN {of_shop} ELSE ({nearest}) END)"
 
 
 def haversine_sql(table: str, least_function: str) -> str:
@@ -117,7 +134,13 @@ def ring_edges(ring: int, radius_km: float | None) -> tuple[float, float | None]
 
 
 def has_suppliers(session: Session, least_function: str, origin: Point, start_km: float, end_km: float) -> bool:
-    in_box, edges = bounding_box(origin, end_km).condition("s")
-    km = haversine_sql("s", least_function)
-    sql = f"SELECT 1 FROM {SUPPLIER_PLACES} WHERE {in_box} AND {km} <= :end_km AND {km} > :start_km LIMIT 1"
-    return bool(run(session, sql, {**origin_values(origin), **edges, "start_km": start_km, "end_km": end_km}))
+    """Or branches of suppliers."""
+    box, values = bounding_box(origin, end_km), origin_values(origin)
+    tables = [("s", SUPPLIER_PLACES), *([("b", BRANCH_PLACES)] if has_spread_goods(session) else [])]
+    for table, places in tables:
+        in_box, edges = box.condition(table)
+        km = haversine_sql(table, least_function)
+        sql = f"SELECT 1 FROM {places} WHERE {in_box} AND {km} <= :end_km AND {km} > :start_km LIMIT 1"
+        if run(session, sql, {**values, **edges, "start_km": start_km, "end_km": end_km}):
+            return True
+    return False

@@ -13,9 +13,10 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.ratings import COUNTERS, mean_rating, rating_rank_of, weighted_stars
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.goods_places import forget_places, spread_goods, write_places
 from tis.marketplace.search.index_entry import IndexEntry, index_entry
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.supplier_index import shop_words, supplier_tokens
+from tis.marketplace.search.supplier_index import shop_tokens
 from tis.marketplace.search.variant_groups import members_of
 from tis.marketplace.tables import Product, ProductGroup, Supplier
 
@@ -30,7 +31,7 @@ _OF_PRODUCT = (
 _OF_SUPPLIER = "city_key public_latitude public_longitude status deleted_at".split()
 _COLUMNS = (
     "product_id price rating rating_rank created_us condition category_key brand_key sellable words_digest attributes"
-    " supplier_id latitude longitude city_key group_id"
+    " supplier_id latitude longitude city_key group_id is_spread"
 ).split()
 _INSERT = (
     f"INSERT INTO product_search ({', '.join(map(quoted, _COLUMNS))})"
@@ -104,6 +105,8 @@ def _index_batch(
     known = _lock_known(session, ids, rated_groups)
     # Behind the locks, too: a review of another variant writes these before it writes the entries of all.
     counters = _group_counters(session, {product.group_id for product in products.values()})
+    suppliers = {one: product.supplier_id for one, product in products.items()}
+    places = spread_goods(session, suppliers) if suppliers else {}
     removed = [one for one in known if one not in products]
     outdated, entries = list(removed), list[IndexEntry]()
     inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
@@ -112,15 +115,16 @@ def _index_batch(
         columns = _columns(product, None if all_anew else before, counters.get(product.group_id))
         entry = index_entry(product, cell_token_at(columns["latitude"], columns["longitude"]))
         columns |= {"words_digest": entry.digest, "attributes": entry.counted_attributes}
+        columns["is_spread"] = int(product_id in places)
         is_moved = before is not None and cell_token_at(before.latitude, before.longitude) != entry.cell
         if all_anew or before is None or before.words_digest != entry.digest or is_moved:
             entries.append(entry)
             outdated += [] if before is None else [product_id]
         (inserted if before is None else updated).append(columns)
 
-    shops = shop_words(session, {products[entry.product_id].supplier_id for entry in entries}) if entries else {}
+    shops = shop_tokens(session, {products[entry.product_id].supplier_id for entry in entries}) if entries else {}
     entries = [
-        replace(entry, tokens=supplier_tokens(entry.tokens, shops[products[entry.product_id].supplier_id]))
+        replace(entry, tokens=" ".join([entry.tokens, *shops[products[entry.product_id].supplier_id]]))
         for entry in entries
     ]
     for words in index.indexed_words(session, outdated).values() if outdated else ():
@@ -132,7 +136,10 @@ def _index_batch(
     run_many(session, _UPDATE, updated)
     run_many(session, _INSERT, inserted)
     _rate_groups(session, rated_groups)
+    if places:
+        write_places(session, suppliers, places)
     if removed:
+        forget_places(session, removed)
         index.delete(session, removed)
     index.put(session, entries)
     if outdated:

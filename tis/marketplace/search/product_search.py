@@ -24,6 +24,7 @@ from tis.marketplace.search.filter_keys import (
     unknown_attributes,
 )
 from tis.marketplace.search.fused_list import FusedPager, fuse, fused_pager, tiers_before
+from tis.marketplace.search.goods_places import nearest_places
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import load_products
@@ -281,12 +282,14 @@ class ProductSearch:
 
 
 def _hits(session: Session, product_ids: Sequence[int], origin: Point | None) -> list[SearchHit]:
-    """Distances are to the public place of the shop."""
+    """Distances are to the public place of the shop, or to the nearest of its places that has the goods."""
     products = load_products(session, product_ids)
     variants = summaries(session, [product.group_id for product in products])
+    places = {} if origin is None else nearest_places(session, product_ids, origin)
     hits = []
     for product in products:
-        place = Point(product.shop_public_latitude, product.shop_public_longitude)
-        km = None if origin is None else kilometres_between(origin, place)
-        hits.append(SearchHit(product, km, variants.get(product.group_id or 0)))
+        nearest = places.get(product.id)
+        shop = Point(product.shop_public_latitude, product.shop_public_longitude)
+        km = None if origin is None else nearest.distance_km if nearest else kilometres_between(origin, shop)
+        hits.append(SearchHit(product, km, variants.get(product.group_id or 0), nearest))
     return hits

@@ -1,11 +1,11 @@
 """What a search takes and returns."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from tis.marketplace.kit.geo import Point
+from tis.marketplace.kit.geo import Point, shown_distance
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
-from tis.marketplace.search.product_rows import ProductRow
+from tis.marketplace.search.product_rows import ProductRow, parse_json
 from tis.marketplace.search.text_query import TextQuery
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
@@ -128,10 +128,53 @@ class VariantSummary:
 
 
 @dataclass(frozen=True)
+class NearestPlace:
+    """Of a shop with several places: the nearest that has the goods. It has the columns of `ShopTimes`."""
+
+    branch_id: int  # 0: the own address, of which the columns of the shop say the rest
+    distance_km: float
+    public_longitude: float
+    name: str | None = None
+    city: str | None = None
+    shows_place: bool = False
+    opening_hours: dict[str, Any] | None = None
+    time_zone: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        branch_id: int,
+        distance_km: float,
+        longitude: float,
+        name: str | None,
+        city: str | None,
+        raw_shows_place: Any,
+        raw_opening_hours: Any,
+        time_zone: str | None,
+    ) -> Self:
+        """Of a row as the driver returns it."""
+        hours = parse_json(raw_opening_hours)
+        return cls(branch_id, distance_km, longitude, name, city, bool(raw_shows_place), hours, time_zone)
+
+
+@dataclass(frozen=True)
 class SearchHit:
     product: ProductRow
-    distance_km: float | None = None
+    distance_km: float | None = None  # from the nearest place that has it
     variants: VariantSummary | None = None  # of the group of a variant
+    place: NearestPlace | None = None  # if it lies at several; its distance is the one above
+
+    @property
+    def shown_km(self) -> float | None:
+        if self.distance_km is None:
+            return None
+        at = self.place if self.place and self.place.branch_id else self.product.supplier
+        return shown_distance(self.distance_km, shows_place=at.shows_place)
+
+    @property
+    def branch(self) -> NearestPlace | None:
+        """Whose hours count, if it is not the own address."""
+        return self.place if self.place and self.place.branch_id else None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.goods_places import branch_cells, move_places, moved_places, points_of_shop
 from tis.marketplace.search.index_tokens import shop_token
 from tis.marketplace.search.sql import run
 from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
@@ -133,21 +134,23 @@ def name_key_of(words: Iterable[str]) -> str:
 _UNSYNCHRONIZED = {"synchronize_session": False}
 
 
-def shop_words(session: Session, supplier_ids: Iterable[int]) -> dict[int, list[str]]:
-    """Read after the entries are locked: a supplier that is renamed later writes the tokens of these entries, too."""
+def shop_tokens(session: Session, supplier_ids: Iterable[int]) -> dict[int, list[str]]:
+    """What stands behind the cell of the own address: the cells of branches, and the words of the shop.
+
+    Read after the entries are locked: a supplier that is renamed later writes the tokens of these entries, too.
+    """
+    ids = sorted(supplier_ids)
     names = select(Supplier.id, Supplier.business_name, Supplier.city, Supplier.province)
-    rows = session.execute(names.where(Supplier.id.in_(supplier_ids))).all()
-    return {supplier_id: words_of_shop(name, city, province) for supplier_id, name, city, province in rows}
+    rows, cells = session.execute(names.where(Supplier.id.in_(ids))).all(), branch_cells(session, ids)
+    return {
+        supplier_id: [*cells.get(supplier_id, ()), *map(shop_token, words_of_shop(name, city, province))]
+        for supplier_id, name, city, province in rows
+    }
 
 
 def words_of_shop(name: str, city: str, province: str | None) -> list[str]:
     words = [word for text in (name, city, province) for word in tokenize(text) if word not in word_list("function")]
     return list(dict.fromkeys(words))[:_MAX_WORDS_OF_SHOP]
-
-
-def supplier_tokens(tokens: str, shop_words: Iterable[str]) -> str:
-    """`tokens` end with the cell."""
-    return " ".join([tokens, *map(shop_token, shop_words)])
 
 
 def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None:
@@ -160,9 +163,6 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
             Supplier.city_key,
             Supplier.status,
             Supplier.deleted_at,
-            Supplier.business_name,
-            Supplier.city,
-            Supplier.province,
         ).where(Supplier.id == supplier_id)
     ).one()
     is_open = supplier.status == "active" and supplier.deleted_at is None
@@ -183,12 +183,15 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
     values = {"latitude": place[0], "longitude": place[1], "city_key": supplier.city_key, "supplier_id": supplier_id}
     if changes:
         _update_entries(session, changes, values)
-    words = words_of_shop(supplier.business_name, supplier.city, supplier.province)
-    tokens = supplier_tokens(cell_token_at(*place), words)
-    if index.shop_tokens(session, [product_id]).get(product_id, set()) != set(tokens.split()):
-        if not changes:
-            _lock_entries(session, supplier_id)
-        index.move(session, supplier_id, tokens)
+    tokens = [cell_token_at(*place), *shop_tokens(session, [supplier_id])[supplier_id]]
+    points = points_of_shop(session, supplier_id)
+    has_other_tokens = index.shop_tokens(session, [product_id]).get(product_id, set()) != set(tokens)
+    moved = moved_places(session, supplier_id, points)
+    if not changes and (has_other_tokens or moved):
+        _lock_entries(session, supplier_id)
+    if has_other_tokens:
+        index.move(session, supplier_id, " ".join(tokens))
+    move_places(session, supplier_id, points, moved)
 
 
 def _lock_entries(session: Session, supplier_id: int) -> None:

@@ -18,6 +18,8 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_new_suppliers
 from tis.marketplace.seed.drawings import draw_product
 from tis.marketplace.tables import (
+    Branch,
+    BranchStock,
     CourierFee,
     PriceChange,
     Product,
@@ -50,6 +52,7 @@ def insert_sample(session: Session, search: ProductSearch, drawings: Mapping[str
     sample = _read_sample()
     last_id = max_supplier_id(session)
     suppliers = [row for row in sample["suppliers"] if _is_new(session, Supplier, row)]
+    branches = {row["email"]: row.pop("branches", []) for row in suppliers}
     users = [_user(row) for row in sample["users"] if _is_new(session, User, row)]
     products = [product for row in suppliers for product in _add_supplier(session, row)]
     session.add_all(users)
@@ -60,6 +63,8 @@ def insert_sample(session: Session, search: ProductSearch, drawings: Mapping[str
     session.flush()
     _add_pictures(session, products, drawings)
     write_history(session, last_id)
+    for email, rows in branches.items():
+        _add_branches(session, email, rows)
     search.refresh(session, [product.id for product in products])
     index_new_suppliers(session)
     added = {"suppliers": suppliers, "products": products, "users": users, "reviews": reviews}
@@ -101,6 +106,25 @@ def _add_supplier(session: Session, row: dict[str, Any]) -> list[Product]:
         session.add(product)
         session.flush()  # one by one, so that the ids are those that the documentation names
     return products
+
+
+def _add_branches(session: Session, email: str, rows: list[dict[str, Any]]) -> None:
+    """With goods from the shop's own address."""
+    supplier_id = session.scalars(select(Supplier.id).where(Supplier.email_key == email_key(email))).one()
+    for row in rows:
+        stock = row.pop("stock")
+        branch = Branch(**row, supplier_id=supplier_id, shows_place=True)
+        branch.place_code = gazetteer().code_of(row["city"], row["province"])
+        session.add(branch)
+        session.flush()
+        for sku, units in stock.items():
+            of_sku = select(Product).where(Product.supplier_id == supplier_id, Product.sku == sku)
+            product = session.scalars(of_sku).one()
+            session.add(BranchStock(product_id=product.id, branch_id=branch.id, on_hand=units))
+            moved = {"product_id": product.id, "kind": "transfer", "on_hand": product.on_hand}
+            session.add(StockMovement(**moved, delta=-units))
+            session.add(StockMovement(**moved, delta=units, branch_id=branch.id))
+    session.flush()
 
 
 def _product(supplier_id: int, row: dict[str, Any]) -> Product:

@@ -9,6 +9,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
+from tis.marketplace.kit.branch_shares import units_at_branches, why_least
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.promotion_clock import apply_due
 from tis.marketplace.products.product_write import ProductWrite
@@ -67,6 +68,7 @@ class SheetPlan:
     supplier_id: int
     problems: list[RowProblem]  # those of the sheet, too
     variants: VariantPlan
+    at_branches: dict[int, int] = field(default_factory=dict)  # units that a new total leaves where they are
     accepted: list[SheetRow] = field(default_factory=list)
     created: list[ProductWrite] = field(default_factory=list)
     changed: list[ProductWrite] = field(default_factory=list)
@@ -114,7 +116,9 @@ def plan_sheet(
     if due:
         products = _products_by_sku(session, supplier_id, sheet.rows, locked=locked)
     variants = plan_variants(session, supplier_id, sheet.rows, products, locked=locked)
-    plan = _plan(supplier_id, sheet.rows, products, _same_pictures(session, sheet, products, public_url), variants)
+    at_branches = units_at_branches(session, supplier_id) if products else {}
+    same_pictures = _same_pictures(session, sheet, products, public_url)
+    plan = _plan(supplier_id, sheet.rows, products, same_pictures, variants, at_branches)
     require_room_for_products(session, supplier_id, len(plan.created), max_products)
     plan.problems = sorted(sheet.problems + plan.problems, key=lambda problem: problem.row)
     plan.due = due
@@ -211,8 +215,9 @@ def _plan(
     products_by_sku: dict[str, Row[Any]],
     same_pictures: set[int],
     variants: VariantPlan,
+    at_branches: dict[int, int],
 ) -> SheetPlan:
-    plan = SheetPlan(supplier_id, [], variants)
+    plan = SheetPlan(supplier_id, [], variants, at_branches)
     row_of_sku: dict[str, int] = {}
     for row in rows:
         others = ("pictures", *VARIANT_COLUMNS)
@@ -273,8 +278,9 @@ def _plan_change(
     if why_not := undercut_by(product, changed):
         plan.problems.append(RowProblem(row=row.number, field="price", message=why_not))
         return None
-    if changed.get("on_hand", product.on_hand) < product.reserved:
-        message = f"must be at least {product.reserved}, the reserved units"
+    elsewhere = plan.at_branches.get(product.id, 0)
+    if "on_hand" in changed and changed["on_hand"] < product.reserved + elsewhere:
+        message = f"must be at least {why_least(product.reserved, elsewhere)}"
         plan.problems.append(RowProblem(row=row.number, field="stock_quantity", message=message))
         return None
     plan.accepted.append(row)

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
 from tis.marketplace.columns import moment_value, now
+from tis.marketplace.kit.branch_shares import UnitsAt
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
@@ -18,13 +19,14 @@ from tis.marketplace.stock.schemas import ReservationStatus
 from tis.marketplace.tables import Reservation
 
 MAX_EXPIRED_AT_ONCE = 500  # per transaction, so that other writers get their turn
-HeldRow = Row[str, int, int, int, str | None]
+HeldRow = Row[str, int, int, int, str | None, int]
 _HELD = (
     Reservation.id,
     Reservation.product_id,
     Reservation.quantity,
     Reservation.supplier_id,
     Reservation.actor,
+    Reservation.branch_id,
 )
 _NEWS: dict[ReservationStatus, str] = {
     "committed": "hold.sold",
@@ -47,8 +49,8 @@ def expire_due(
     return len(due)
 
 
-def end_due(session: Session, wanted: ColumnElement[bool], *, skip_locked: bool = False) -> Counter[int]:
-    """Returns the units by product, which the caller gives back."""
+def end_due(session: Session, wanted: ColumnElement[bool], *, skip_locked: bool = False) -> Counter[UnitsAt]:
+    """Returns the units by product and place, which the caller gives back."""
     return _end_locked(session, _lock_due(session, wanted, skip_locked=skip_locked), "expired")
 
 
@@ -62,7 +64,7 @@ def release_all(
     session: Session,
     search: ProductSearch,
     accounts: Collection[str],
-    before_products: Callable[[], Mapping[int, int]],
+    before_products: Callable[[], Mapping[UnitsAt, int]],
 ) -> None:
     """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`.
 
@@ -97,16 +99,16 @@ def take_for_order(session: Session, principal: Principal, reservation_ids: Coll
     return held
 
 
-def _end_locked(session: Session, rows: Sequence[HeldRow], status: ReservationStatus) -> Counter[int]:
-    """Returns the units by product."""
+def _end_locked(session: Session, rows: Sequence[HeldRow], status: ReservationStatus) -> Counter[UnitsAt]:
+    """Returns the units by product and place."""
     for first in range(0, len(rows), MAX_EXPIRED_AT_ONCE):  # databases limit the parameters of a statement
         ids = [row.id for row in rows[first : first + MAX_EXPIRED_AT_ONCE]]
         execute_update(
             session, update(Reservation).where(Reservation.id.in_(ids)).values(status=status, ended_at=now())
         )
-    returned: Counter[int] = Counter()
+    returned: Counter[UnitsAt] = Counter()
     for row in rows:
-        returned[row.product_id] += row.quantity
+        returned[UnitsAt(row.product_id, row.branch_id)] += row.quantity
     tell(session, _NEWS[status], rows)
     return returned
 

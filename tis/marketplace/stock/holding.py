@@ -1,7 +1,7 @@
 """Takes units for one account: of several products, all or none, at the price of the moment."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import uuid4
 
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.columns import now
+from tis.marketplace.kit.branch_shares import ANYWHERE, PlaceWish, Share, UnitsAt, is_any_spread, shares_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.promoted_prices import units_left
 from tis.marketplace.kit.promotion_clock import apply_due, promotion_for_hold
@@ -32,36 +33,46 @@ def hold_units(
     seconds: float,
     status: ReservationStatus = "held",
     *,
+    wish: PlaceWish = ANYWHERE,
     waits: bool = True,
 ) -> list[Reservation]:
-    """Units by product: of all or of none. In the order of the products; nobody is told. See `require_within_caps`.
+    """Units by product: of all or of none, and all at one place of the shop. In the order of the products; nobody is
+    told. See `require_within_caps`.
 
     A caller that has locked reservations already does not wait for a sweep.
     """
     left = {product_id: require_on_sale(session, product_id) for product_id in sorted(quantities)}
+    if wish.branch_id or is_any_spread(session, quantities):
+        shares = shares_of(session, quantities)
+        wish = _one_place(wish, shares, quantities)
+        left = {product_id: wish.max_at_one(shares[product_id]) for product_id in left}
     short = [product_id for product_id, quantity in quantities.items() if left[product_id] < quantity]
     # Reservations that are due may hold the missing units. This waits for a sweep that is running.
     is_short = Reservation.product_id.in_(short)
-    returned = end_due(session, is_short, skip_locked=not waits) if short else Counter[int]()
+    returned = end_due(session, is_short, skip_locked=not waits) if short else Counter[UnitsAt]()
     changed: list[int] = []
     promotions: dict[int, Promotion] = {}
+    places: dict[int, int] = {}
     for product_id, quantity in sorted(quantities.items()):
-        changed += give_back_units(session, {product_id: returned[product_id]}) if product_id in returned else []
+        own = {units: count for units, count in returned.items() if units.product_id == product_id}
+        changed += give_back_units(session, own)
         promotion, moved = _promotion_for(session, product_id, quantity)
         changed += moved
         if promotion:
             promotions[product_id] = promotion
-        available = take_units(session, product_id, quantity)
-        if available is None and left[product_id] >= quantity:
+        taken = take_units(session, product_id, quantity, wish)
+        if taken is None and left[product_id] >= quantity:
             # Another transaction took the units. PostgreSQL has locked the product by now, so skip locked
             # reservations: waiting for them could deadlock.
             due = end_due(session, Reservation.product_id == product_id, skip_locked=True)
             changed += give_back_units(session, due)
-            available = take_units(session, product_id, quantity)
-        if available is None:
-            named = f" of product {product_id}" if len(quantities) > 1 else ""
-            raise Conflict(f"Only {require_on_sale(session, product_id)} left{named}", code="insufficient_stock")
-        changed += [] if available else [product_id]
+            taken = take_units(session, product_id, quantity, wish)
+        if taken is None:
+            raise _too_few(session, product_id, quantity, wish, is_one_of_many=len(quantities) > 1)
+        if len(quantities) > 1:
+            wish = PlaceWish(taken.branch_id)
+        places[product_id] = taken.branch_id
+        changed += [product_id] if taken.is_emptied else []
     moment = now()
     held = [
         Reservation(
@@ -70,6 +81,7 @@ def hold_units(
             promotion_id=promotions[product_id].id if product_id in promotions else None,
             actor=principal.account,
             quantity=quantity,
+            branch_id=places[product_id],
             status=status,
             created_at=moment,
             expires_at=moment + min(timedelta(seconds=seconds), MAX_HOLD),
@@ -83,6 +95,31 @@ def hold_units(
     changed += apply_due(session, sorted(number for number, one in promotions.items() if one.max_units))
     search.refresh(session, sorted(set(changed)))
     return held
+
+
+def _one_place(wish: PlaceWish, shares: Mapping[int, Sequence[Share]], quantities: Mapping[int, int]) -> PlaceWish:
+    """Where several products are wanted, the place that has all of them: the first one has to be taken there, too."""
+    if len(quantities) < 2 or wish.branch_id is not None:
+        return wish
+    by_place: dict[int, list[Share]] = {}
+    for product_id, quantity in quantities.items():
+        for share in shares[product_id]:
+            if share.available >= quantity:
+                by_place.setdefault(share.branch_id, []).append(share)
+    full = [found[0] for found in by_place.values() if len(found) == len(quantities)]
+    chosen = wish.first_of(full, 0)
+    return PlaceWish(chosen.branch_id) if chosen else wish
+
+
+def _too_few(session: Session, product_id: int, quantity: int, wish: PlaceWish, *, is_one_of_many: bool) -> Conflict:
+    named = f" of product {product_id}" if is_one_of_many else ""
+    everywhere = require_on_sale(session, product_id)
+    shares = shares_of(session, [product_id])[product_id]
+    if not wish.branch_id and (len(shares) == 1 or (wish.branch_id is None and everywhere < quantity)):
+        return Conflict(f"Only {everywhere} left{named}", code="insufficient_stock")
+    left = wish.max_at_one(shares)
+    where = "at this place" if wish.branch_id is not None else "at one place"
+    return Conflict(f"Only {left} left{named} {where}, and {everywhere} in all", code="insufficient_stock")
 
 
 def _promotion_for(session: Session, product_id: int, quantity: int) -> tuple[Promotion | None, list[int]]:

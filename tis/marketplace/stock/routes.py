@@ -69,7 +69,7 @@ def reserve(
     with context.writing() as (session, principal):
 
         def reserve() -> JSONResponse:
-            held = service.reserve(session, principal, search, product_id, body.quantity, seconds, rules)
+            held = service.reserve(session, principal, search, product_id, body.quantity, seconds, rules, body.wish)
             return json_response(held)
 
         return idempotency_key.answer(session, principal, reserve)
@@ -185,7 +185,7 @@ def correct(
     with context.writing() as (session, principal):
 
         def correct() -> JSONResponse:
-            product = correct_stock(session, search, principal, product_id, body.delta, body.reason)
+            product = correct_stock(session, search, principal, product_id, body.delta, body.reason, body.branch_id)
             shown = {"product_id": product.id, "on_hand": product.on_hand, "reserved": product.reserved}
             available = product.on_hand - product.reserved
             return json_response(StockView(**shown, available_quantity=available, version=product.version))

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.auth.accounts import split_account
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.branch_shares import UnitsAt
 from tis.marketplace.kit.fields import abbreviated_name
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, sees_buyer
@@ -68,7 +69,7 @@ def refuse(
     """Makes the units available again, unless the returned status says that they were sold. The buyer reads why."""
     reservation = _find_own(session, principal, reservation_id)
     if end_reservation(session, search, reservation, "refused", reason):
-        release_units(session, search, {reservation.product_id: reservation.quantity})
+        release_units(session, search, {UnitsAt(reservation.product_id, reservation.branch_id): reservation.quantity})
         audit.note(session, principal, "reservation.refuse", "reservation", reservation_id)
     return _described(session, principal, reservation)
 

@@ -6,15 +6,16 @@ from typing import Literal
 from pydantic import BaseModel, Field, field_validator
 
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
-from tis.marketplace.kit.fields import MAX_STOCK, Reason
+from tis.marketplace.kit.fields import MAX_ID, MAX_STOCK, Reason
 from tis.marketplace.kit.unknown_fields import StrictBody
+from tis.marketplace.kit.wanted_place import WantedPlace
 
-MovementKind = Literal["initial", "set", "sold", "returned", "import", "correction", "carried"]
+MovementKind = Literal["initial", "set", "sold", "returned", "import", "correction", "transfer", "carried"]
 ReservationStatus = Literal["held", "committed", "released", "refused", "expired", "ordered"]
 SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
 
 
-class ReservationRequest(StrictBody):
+class ReservationRequest(WantedPlace, StrictBody):
     quantity: int = Field(ge=1, le=1_000_000, strict=True)
     seconds: int | None = Field(
         None,
@@ -29,6 +30,7 @@ class ReservationView(BaseModel):
     id: str
     product_id: int
     quantity: int
+    branch_id: int = 0  # the place of the shop where the units lie; 0: its own address
     unit_price: int  # of the moment it was reserved
     status: ReservationStatus  # of this moment: one that is due counts as expired before the sweeper ends it
     created_at: datetime
@@ -63,6 +65,9 @@ class StockCorrection(StrictBody):
 
     delta: int = Field(ge=-MAX_STOCK, le=MAX_STOCK, strict=True, description="units that came or went; not 0")
     reason: Reason
+    branch_id: int = Field(
+        0, ge=0, le=MAX_ID, strict=True, description="the place of the shop where they came or went; 0: its own address"
+    )
 
     @field_validator("delta")
     @classmethod
@@ -91,6 +96,7 @@ class StockMovementView(BaseModel):
     kind: MovementKind
     reason: str | None  # of a correction
     reservation_id: str | None
+    branch_id: int = 0  # the place of the shop; 0: its own address
     actor: str | None
     at: datetime
 
@@ -99,6 +105,7 @@ _RESERVATION_EXAMPLE = {
     "id": "0b0e4a2e-6f0c-4d53-9f63-6d0c4b7a5a11",
     "product_id": 1,
     "quantity": 2,
+    "branch_id": 0,
     "unit_price": 15999000,
     "status": "held",
     "created_at": "2026-11-21T10:00:00Z",
@@ -132,6 +139,7 @@ _MOVEMENT_EXAMPLE = {
     "kind": "sold",
     "reason": None,
     "reservation_id": "0b0e4a2e-6f0c-4d53-9f63-6d0c4b7a5a11",
+    "branch_id": 0,
     "actor": "user:7",
     "at": "2026-11-21T10:05:00Z",
 }

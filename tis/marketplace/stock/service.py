@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Forbidden, NotFound
 from tis.marketplace.columns import moment_value, now
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.kit.branch_shares import ANYWHERE, PlaceWish, UnitsAt
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
@@ -34,6 +35,7 @@ _SHOWN = (
     "id",
     "product_id",
     "quantity",
+    "branch_id",
     "unit_price",
     "created_at",
     "accepted_at",
@@ -51,10 +53,11 @@ def reserve(
     quantity: int,
     seconds: float,
     rules: ServiceRules = _DEFAULT_RULES,
+    wish: PlaceWish = ANYWHERE,
 ) -> ReservationView:
     require_somebody(principal)
     require_within_caps(session, principal, rules, {product_id: quantity})
-    [held] = hold_units(session, principal, search, {product_id: quantity}, seconds)
+    [held] = hold_units(session, principal, search, {product_id: quantity}, seconds, wish=wish)
     tell(session, "hold.made", [held])
     return reservation_view(held, available_of(session, product_id))
 
@@ -68,7 +71,8 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
     lock_buyer(session, reservation.actor)
     if end_reservation(session, search, reservation, "committed"):
         review = verify_review(session, reservation.actor, reservation.product_id)
-        left = sell_units(session, reservation.product_id, reservation.quantity)
+        units = UnitsAt(reservation.product_id, reservation.branch_id)
+        left = sell_units(session, units, reservation.quantity)
         session.add(
             StockMovement(
                 product_id=reservation.product_id,
@@ -77,6 +81,7 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
                 kind="sold",
                 on_hand=left,
                 reservation_id=reservation.id,
+                branch_id=reservation.branch_id,
                 actor=principal.account,
             )
         )
@@ -98,7 +103,7 @@ def release(session: Session, principal: Principal, search: ProductSearch, reser
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
     if end_reservation(session, search, reservation, "released"):
-        release_units(session, search, {reservation.product_id: reservation.quantity})
+        release_units(session, search, {UnitsAt(reservation.product_id, reservation.branch_id): reservation.quantity})
     return current_reservation(session, reservation)
 
 

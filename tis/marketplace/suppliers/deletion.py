@@ -5,7 +5,7 @@ Reviews, reservations and ledger lines stay, without a name: others rely on them
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
@@ -14,6 +14,7 @@ from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.branch_shares import UnitsAt
 from tis.marketplace.kit.notice_deliveries import turn_off_webhooks_of
 from tis.marketplace.kit.notice_outbox import forget_notices, notify
 from tis.marketplace.kit.principal import Principal
@@ -28,6 +29,7 @@ from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.schemas import LAST_LOGIN
 from tis.marketplace.suppliers.service import close_supplier, forget_card, lock_supplier_for_update
 from tis.marketplace.tables import (
+    Branch,
     IdempotentRequest,
     RefreshToken,
     ShopPaymentMethods,
@@ -106,6 +108,17 @@ def _erase_verification(session: Session, supplier: Supplier) -> None:
         session.delete(shown)
 
 
+def _erase_branches(session: Session, supplier_ids: Collection[int]) -> None:
+    """Ledger and orders go on naming them by their numbers. Locked before products, as whoever moves units does."""
+    rows = select(Branch).where(Branch.supplier_id.in_(supplier_ids)).order_by(Branch.id).with_for_update()
+    for branch in session.scalars(rows.execution_options(populate_existing=True)):
+        branch.name, branch.address = "Deleted place", None
+        branch.latitude, branch.longitude = round(branch.latitude, 1), round(branch.longitude, 1)
+        branch.opening_hours = branch.time_zone = None
+        branch.version += 1
+    session.flush()
+
+
 def has_login(session: Session, supplier: Supplier) -> bool:
     """Whether the supplier could sign in by itself, if neither its owners nor closing it had ended its sessions.
 
@@ -121,10 +134,11 @@ def delete_account_data(session: Session, search: ProductSearch, accounts: Colle
     """
     supplier_ids = [number for kind, number in map(split_account, accounts) if kind == "supplier"]
 
-    def end_orders_and_answers() -> Mapping[int, int]:
+    def end_orders_and_answers() -> Mapping[UnitsAt, int]:
         units = end_orders_of(session, accounts)
         erase_talks(session, accounts, supplier_ids)
         erase_answers(session, supplier_ids)
+        _erase_branches(session, supplier_ids)
         return units
 
     release_all(session, search, accounts, end_orders_and_answers)

@@ -26,13 +26,10 @@ from tis.marketplace.kit.fields import (
 )
 from tis.marketplace.kit.geo import WithPlaceChange
 from tis.marketplace.kit.opening_hours import (
-    WEEKDAYS,
     OpeningHours,
     TimeZone,
-    is_within,
-    local_time,
-    minute_of_week,
-    weekly_spans,
+    hours_in_order,
+    is_open_now,
     zone_of,
 )
 from tis.marketplace.kit.principal import Principal
@@ -105,6 +102,7 @@ EXPORT_OF_SUPPLIER = {
     "consents": [{"version": "2026-11", "at": "2026-11-21T03:00:00Z"}],
     "review_answers": [],
     "verification": [],
+    "branches": [],
     "tokens": [{"name": "Till 1", "scopes": "read stock", "expires_at": "2027-02-19T03:00:00Z"}],
     "remembered_answers": [],
     "audit_log": [
@@ -240,10 +238,9 @@ def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
             shown |= {"latitude": supplier.public_latitude, "longitude": supplier.public_longitude}
     return SupplierView(
         **shown,
-        # PostgreSQL keeps its own order.
-        opening_hours=None if hours is None else {day: hours[day] for day in WEEKDAYS if day in hours},
+        opening_hours=hours_in_order(hours),
         time_zone=zone,
-        open_now=None if hours is None else is_within(weekly_spans(hours), minute_of_week(local_time(now(), zone))),
+        open_now=is_open_now(hours, zone, now()),
     )
 
 

@@ -30,6 +30,7 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.tables import (
+    Branch,
     Product,
     Review,
     ShopPaymentMethods,
@@ -227,6 +228,7 @@ def export_supplier_data(session: Session, principal: Principal, supplier_id: in
             session, select(SupplierVerification).where(SupplierVerification.supplier_id == supplier_id)
         ),
         "payment_methods": columns_of(methods) if methods else None,
+        "branches": rows_of(session, select(Branch).where(Branch.supplier_id == supplier_id)),
         "tokens": rows_of(session, select(ShopToken).where(ShopToken.supplier_id == supplier_id)),
         "webhooks": rows_of(session, select(Webhook).where(Webhook.supplier_id == supplier_id)),
     }

@@ -13,6 +13,7 @@ from tis.marketplace.tables.accounts import (
     User,
 )
 from tis.marketplace.tables.base import MAX_RUPIAH, UNRATED, Table
+from tis.marketplace.tables.branches import Branch, BranchStock, GoodsPlace
 from tis.marketplace.tables.feeds import FeedChange, FeedState
 from tis.marketplace.tables.found import (
     Lexeme,
@@ -47,6 +48,9 @@ from tis.marketplace.tables.variants import ProductGroup
 from tis.marketplace.tables.verifications import SupplierVerification
 
 __all__ = [
+    "Branch",
+    "BranchStock",
+    "GoodsPlace",
     "AuditEntry",
     "Category",
     "ChatUsage",

@@ -1,6 +1,6 @@
 """What the search reads: rows that are made of others, and can be made anew."""
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tis.marketplace.columns import BigId
@@ -34,6 +34,7 @@ class ProductFacts(Table):
     # Its rows of `product_attributes` as one text, which facets count: of ten thousand products these would be many.
     attributes: Mapped[str | None] = mapped_column(Text)
     group_id: Mapped[int | None] = mapped_column(BigId)
+    is_spread: Mapped[int] = mapped_column(default=0, server_default=text("0"))  # 1: it has rows in `goods_places`
 
     __table_args__ = (
         Index("ix_product_search_category_price", "category_key", "price", "product_id", "sellable"),

@@ -22,6 +22,7 @@ class Order(Table):
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     number: Mapped[str] = mapped_column(String(16), unique=True)  # drawn at random: it says nothing about volume
     supplier_id: Mapped[int] = mapped_column(ForeignKey("suppliers.id", ondelete="RESTRICT"))
+    branch_id: Mapped[int] = mapped_column(BigId, default=0, server_default=text("0"))  # where all its units lie
     buyer: Mapped[str | None] = mapped_column(String(32))  # an account; NULL in open mode
     state: Mapped[str] = mapped_column(String(16), default="draft")
     shop_name: Mapped[str] = mapped_column(String(200))

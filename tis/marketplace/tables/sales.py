@@ -28,11 +28,12 @@ class StockMovement(Table):
     # The ledger of a supplier is read by this; a product never changes its supplier.
     supplier_id: Mapped[int] = mapped_column(BigId, default=_supplier_of_product)
     delta: Mapped[int]
-    # initial, set, sold, returned, import, correction; carried: the sum of deleted ones
+    # initial, set, sold, returned, import, correction, transfer; carried: the sum of deleted ones
     kind: Mapped[str] = mapped_column(String(16))
     on_hand: Mapped[int | None]  # of the product after it; NULL in rows from before there was this column
     reason: Mapped[str | None] = mapped_column(String(200))  # of a correction
     reservation_id: Mapped[str | None] = mapped_column(String(36))
+    branch_id: Mapped[int] = mapped_column(BigId, default=0, server_default=text("0"))  # 0: the shop's own address
     actor: Mapped[str | None] = mapped_column(String(32), index=True)
     at: Mapped[datetime] = mapped_column(default=now)
 
@@ -56,6 +57,7 @@ class Reservation(Table):
     promotion_id: Mapped[int | None] = mapped_column(BigId, index=True)  # whose price it is; it may be deleted
     actor: Mapped[str | None] = mapped_column(String(32))
     quantity: Mapped[int]
+    branch_id: Mapped[int] = mapped_column(BigId, default=0, server_default=text("0"))  # where the units lie
     status: Mapped[str] = mapped_column(String(16), default="held")  # ordered: its units are those of an order
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(default=now)

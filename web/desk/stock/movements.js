@@ -4,7 +4,7 @@ import { signal } from "../../app/view.js";
 import { marketCall, marketJson } from "../../market/market_calls.js";
 
 const PAGE = 50;
-export const KINDS = ["sold", "correction", "set", "import", "initial", "carried"];
+export const KINDS = ["sold", "correction", "set", "import", "initial", "transfer", "carried"];
 
 let shopId = null;
 

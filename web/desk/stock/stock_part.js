@@ -7,7 +7,7 @@ import { messageOf } from "../own_shop/messages_of.js";
 import { CorrectionDialog } from "./correction_dialog.js";
 import { ask, asked, fault, KINDS, ledger, openLedger, readLedger } from "./movements.js";
 
-const ICONS = { sold: "shopping-bag", returned: "undo-2", correction: "wrench", set: "pencil", import: "file-spreadsheet", initial: "package-plus", carried: "archive" };
+const ICONS = { sold: "shopping-bag", returned: "undo-2", correction: "wrench", set: "pencil", import: "file-spreadsheet", initial: "package-plus", transfer: "truck", carried: "archive" };
 
 export function StockPart({ shop }) {
   const [corrected, setCorrected] = useState(undefined);

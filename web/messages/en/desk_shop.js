@@ -64,6 +64,7 @@ export default {
   "stock.kind.set": "Counted",
   "stock.kind.import": "Sheet",
   "stock.kind.initial": "First stock",
+  "stock.kind.transfer": "Moved to another place",
   "stock.kind.carried": "Earlier movements",
   "stock.change": "Change",
   "stock.after": "Left",

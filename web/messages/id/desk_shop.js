@@ -64,6 +64,7 @@ export default {
   "stock.kind.set": "Dihitung",
   "stock.kind.import": "Lembar",
   "stock.kind.initial": "Stok awal",
+  "stock.kind.transfer": "Pindah tempat",
   "stock.kind.carried": "Pergerakan lama",
   "stock.change": "Ubah",
   "stock.after": "Sisa",

@@ -8,7 +8,7 @@ from alembic import op
 from tis.marketplace.columns import BigId, UTCDateTime
 
 revision = "0016"
-down_revision = "0014"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 

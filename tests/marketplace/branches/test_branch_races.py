@@ -1,0 +1,77 @@
+"""Many buyers at one place of a shop, and units that move while they are wanted: none is sold twice, none is lost."""
+
+from functools import partial
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.marketplace.accounts import all_at_once
+from tests.marketplace.branches.places import SpreadShop, add_branch, stock
+from tests.marketplace.shop import Shop
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def till(internet: httpx2.Client, strict_shop: Shop) -> SpreadShop:
+    return SpreadShop(internet, strict_shop)
+
+
+def hold(client: httpx2.Client, product: int, who: dict[str, str], **wish: Any) -> httpx2.Response:
+    return client.post(f"/api/products/{product}/reservations", json={"quantity": 1, **wish}, headers=who)
+
+
+def buyers(shop: Shop, number: int) -> list[dict[str, str]]:
+    return [shop.auth_headers(f"user:{shop.user()}") for _ in range(number)]
+
+
+def test_one_of_many_buyers_gets_the_last_unit_at_a_place(till: SpreadShop) -> None:
+    branch, product = add_branch(till.shop), till.shop.product(on_hand=20)
+    till.correct(product, 1, branch)
+    wanted = [partial(hold, product=product, who=who, branch_id=branch) for who in buyers(till.shop, 8)]
+    answers = [answer.status_code for answer in all_at_once(till.client, *wanted)]
+    assert sorted(answers) == [200] + [409] * 7
+    assert stock(till.shop, product) == {0: (20, 0), branch: (1, 1)}
+
+
+def test_buyers_who_name_no_place_get_all_units_of_all_places(till: SpreadShop) -> None:
+    branch, product = add_branch(till.shop), till.shop.product(on_hand=3)
+    till.correct(product, 3, branch)
+    wanted = [partial(hold, product=product, who=who) for who in buyers(till.shop, 8)]
+    answers = [answer.status_code for answer in all_at_once(till.client, *wanted)]
+    assert sorted(answers) == [200] * 6 + [409] * 2
+    assert stock(till.shop, product) == {0: (3, 3), branch: (3, 3)}
+
+
+def test_transfers_and_holds_of_the_same_units_do_not_both_get_them(till: SpreadShop) -> None:
+    branch, product = add_branch(till.shop), till.shop.product(on_hand=0)
+    till.correct(product, 4, branch)
+
+    def move(client: httpx2.Client, source: int, target: int) -> httpx2.Response:
+        body = {"quantity": 2, "from_branch_id": source, "to_branch_id": target}
+        return client.post(f"/api/products/{product}/stock-transfers", json=body, headers=till.seller)
+
+    holds = [partial(hold, product=product, who=who, branch_id=branch) for who in buyers(till.shop, 5)]
+    moves = [partial(move, source=branch, target=0), partial(move, source=branch, target=0)]
+    answers = all_at_once(till.client, *holds, *moves)
+    held = sum(answer.status_code == 200 for answer in answers[:5])
+    moved = sum(answer.status_code == 200 for answer in answers[5:])
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    assert stock(till.shop, product) == {0: (2 * moved, 0), branch: (4 - 2 * moved, held)}
+
+
+def test_a_place_is_not_closed_while_units_come(till: SpreadShop) -> None:
+    branch, product = add_branch(till.shop), till.shop.product(on_hand=2)
+
+    def close(client: httpx2.Client) -> httpx2.Response:
+        path = f"/api/suppliers/{till.shop.id}/branches/{branch}"
+        return client.put(path, json={"is_active": False}, headers=till.seller)
+
+    def bring(client: httpx2.Client) -> httpx2.Response:
+        body = {"quantity": 1, "from_branch_id": 0, "to_branch_id": branch}
+        return client.post(f"/api/products/{product}/stock-transfers", json=body, headers=till.seller)
+
+    closed, brought = (answer.status_code for answer in all_at_once(till.client, close, bring))
+    assert sorted([closed, brought]) == [200, 409]
+    assert stock(till.shop, product).get(branch, (0, 0)) == (int(brought == 200), 0)
