@@ -132,6 +132,14 @@ def test_a_shop_that_is_late_may_still_hand_over(ordering: Ordering) -> None:
     assert refusal(ordering.by_buyer("cancel", order)) == (409, "This order is handed over: that move is not open.")
 
 
+def test_a_late_order_that_was_sent_says_when_it_counts_as_received(ordering: Ordering) -> None:
+    order = paid_before(ordering, ordering.shop.product())
+    let_time_pass(ordering, order)
+    sent = made(ordering.by_shop("hand-over", order))
+    assert sent["overdue_at"] is not None
+    assert hours_left(sent) > 0
+
+
 def test_who_cancels_a_late_order_needs_no_sweep(ordering: Ordering) -> None:
     order = paid_before(ordering, ordering.shop.product())
     let_time_pass(ordering, order)

@@ -146,7 +146,7 @@ def _views(session: Session, principal: Principal, orders: Sequence[Order]) -> l
             state=state_of(order),
             may_become=_may_become(order, roles_in(principal, order)),
             lines=lines[order.id],
-            due_at=None if overdue_since(order) else order.due_at,
+            due_at=None if order.state == "paid" and overdue_since(order) else order.due_at,
             overdue_at=overdue_since(order),
             note=order.note if _sees_where_it_goes(principal, order) else None,
             buyer=buyers.get(order.id),
