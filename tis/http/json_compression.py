@@ -1,6 +1,7 @@
 """JSON answers of the marketplace as gzip, for clients that take it."""
 
 import gzip
+import re
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,7 +16,7 @@ _LEVEL = 4
 
 def takes_gzip(headers: Headers) -> bool:
     accepted = [one.replace(" ", "").lower() for one in headers.get("accept-encoding", "").split(",")]
-    return any(one.partition(";")[0] == "gzip" and not one.endswith((";q=0", ";q=0.0")) for one in accepted)
+    return any(one.partition(";")[0] == "gzip" and not re.search(r";q=0(\.0*)?$", one) for one in accepted)
 
 
 class JsonCompressionMiddleware:
