@@ -1,10 +1,14 @@
 """Orders that are there already when the server is renewed."""
 
-from sqlalchemy import func, select
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import func, select, text
 
 from tests.marketplace.shop import Shop
 from tis.marketplace.columns import now
 from tis.marketplace.market import MIGRATIONS
+from tis.marketplace.orders.money import settle
 from tis.marketplace.tables import (
     Order,
     OrderAddress,
@@ -32,7 +36,7 @@ BELOW: tuple[type[Table], ...] = (
 )
 
 
-def add_order(shop: Shop, name: str, mover: str) -> None:
+def add_order(shop: Shop, name: str, mover: str, **payment: Any) -> None:
     """Paid, and with all that may belong to an order."""
     moment, product = now(), shop.product()
     with shop.market.writing() as session:
@@ -48,7 +52,7 @@ def add_order(shop: Shop, name: str, mover: str) -> None:
         address = {"name": "Dewi Specimen", "phone": "+6281234567890", "street": "Jl. Contoh 12", "city": "Jakarta"}
         session.add(OrderAddress(order_id=name, **address))
         session.add(OrderMove(order_id=name, number=4, state="paid", mover=mover))
-        payment = {"provider": "xendit", "environment": "sandbox", "amount": 1000, "expires_at": moment}
+        payment |= {"provider": "xendit", "environment": "sandbox", "amount": 1000, "expires_at": moment}
         session.add(Payment(id=name, order_id=name, supplier_id=shop.id, **payment))
         talk = ShopTalk(supplier_id=shop.id, order_id=name, waits_for="shop", last_at=moment)
         session.add(talk)
@@ -69,3 +73,30 @@ def test_a_renewed_server_keeps_what_belongs_to_orders_and_knows_who_took_the_mo
         assert {table: session.scalar(select(func.count()).select_from(table)) for table in BELOW} == dict.fromkeys(
             BELOW, 2
         )
+
+
+def test_money_that_differs_is_owed_but_for_what_a_shop_took_as_a_part_of_the_price(shop: Shop) -> None:
+    differs = {"status": "differs", "paid_amount": 900}
+    add_order(shop, "as-a-part", "shop", **differs, paid_at=now() - timedelta(days=1))
+    add_order(shop, "besides", "shop", **differs, paid_at=now() + timedelta(days=1))
+    add_order(shop, "partly-back", "shop", **differs, refunded=200, paid_at=now() + timedelta(days=1))
+    add_order(shop, "of-no-sale", "buyer", **differs, paid_at=now())
+    with shop.market.writing() as session:
+        order = session.get_one(Order, "of-no-sale")
+        order.state, order.paid_at, order.ended_at = "cancelled", None, now()
+    shop.market.database.migrate(MIGRATIONS, BEFORE)
+    with shop.market.writing() as session:
+        session.execute(text("UPDATE orders SET refund_due = 0"))
+    shop.market.database.migrate(MIGRATIONS)
+    with shop.market.writing() as session:
+        orders = session.scalars(select(Order).where(Order.supplier_id == shop.id)).all()
+        found = {row.id: (row.paid_by_hand, row.refund_due) for row in orders}
+        assert found == {
+            "as-a-part": (100, 0),
+            "besides": (1000, 900),
+            "partly-back": (1000, 700),
+            "of-no-sale": (0, 900),
+        }
+        for row in orders:
+            settle(session, row)
+        assert found == {row.id: (row.paid_by_hand, row.refund_due) for row in orders}

@@ -13,6 +13,18 @@ branch_labels = None
 depends_on = None
 
 _HANDOVER_HOURS = 72
+# As `orders/money.py` has it.
+_PAYMENTS = "SELECT SUM(paid_amount - refunded) FROM payments WHERE payments.order_id = orders.id"
+_LEFT = f"COALESCE(({_PAYMENTS}), 0)"
+_LEFT_BEFORE = f"COALESCE(({_PAYMENTS} AND payments.paid_at <= orders.paid_at), 0)"
+_GIVEN_BY_HAND = (
+    "COALESCE((SELECT SUM(amount) FROM payment_refunds WHERE payment_refunds.order_id = orders.id"
+    " AND payment_refunds.payment_id IS NULL AND payment_refunds.status = 'done'), 0)"
+)
+_PRICE = (
+    "total - COALESCE((SELECT SUM(returned * unit_price) FROM order_lines WHERE order_lines.order_id = orders.id), 0)"
+)
+_BOUGHT = "('paid', 'handed_over', 'shipped', 'received', 'returned')"
 
 
 def upgrade() -> None:
@@ -22,8 +34,15 @@ def upgrade() -> None:
     op.add_column("orders", sa.Column("overdue_at", UTCDateTime(), nullable=True))
     _check_refund_due("refund_due >= 0")
     op.execute(
-        "UPDATE orders SET paid_by_hand = total WHERE paid_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM order_moves"
+        f"UPDATE orders SET paid_by_hand = {_not_below_0(f'total - {_LEFT_BEFORE}')}"
+        " WHERE paid_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM order_moves"
         " WHERE order_moves.order_id = orders.id AND order_moves.state = 'paid' AND order_moves.mover = 'payment')"
+    )
+    # Until now shops gave back what differed beside `refund_due`.
+    owed = f"paid_by_hand - {_GIVEN_BY_HAND} + {_LEFT} - CASE WHEN state IN {_BOUGHT} THEN {_PRICE} ELSE 0 END"
+    op.execute(
+        f"UPDATE orders SET refund_due = {_not_below_0(owed)}"
+        " WHERE id IN (SELECT order_id FROM payments WHERE paid_amount > refunded)"
     )
     orders = sa.table("orders", sa.column("state", sa.String), sa.column("due_at", UTCDateTime()))
     due_at = datetime.now(UTC) + timedelta(hours=_HANDOVER_HOURS)
@@ -37,6 +56,10 @@ def downgrade() -> None:
     op.drop_column("orders", "overdue_at")
     op.drop_column("orders", "paid_by_hand")
     op.drop_column("shop_order_rules", "handover_hours")
+
+
+def _not_below_0(sql: str) -> str:
+    return f"CASE WHEN {sql} > 0 THEN {sql} ELSE 0 END"
 
 
 def _check_refund_due(condition: str) -> None:
