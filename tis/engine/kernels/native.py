@@ -214,11 +214,13 @@ def check_code(code: int) -> None:
 
 @cache
 def native_kernels() -> NativeKernels | None:
-    """Loads the library once. Without it, one line of the log says why."""
+    """Loads the library once. Without it, one line of the log says why: a warning, if it was built and is of no use."""
+    path = library_path()
     try:
-        return load_kernels(library_path())
+        return load_kernels(path)
     except OSError as error:
-        log.info("torch alone computes the small operations of a step, as there are no native kernels: %s", error)
+        level = logging.WARNING if path.exists() else logging.INFO
+        log.log(level, "torch alone computes, more slowly, as there are no native kernels: %s", error)
         return None
 
 
