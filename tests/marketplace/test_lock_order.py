@@ -184,6 +184,7 @@ class Deeds:
                 state: self._order(session, goods[2 * at : 2 * at + 2], state)
                 for at, state in enumerate(("draft", "placed", "accepted", "shipped"))
             }
+            session.get_one(Order, self.orders["shipped"]).branch_id = self.stall_branch
             for product in goods:
                 add_review(session, self.search, self.reviewer, product, {"rating": 4})
             self.held = [
@@ -345,12 +346,6 @@ class Deeds:
 
     def hold_at_a_branch(self, session: Session) -> None:
         stock.reserve(session, ANYBODY, self.search, self.spread, 1, 600, wish=PlaceWish(self.branch))
-
-    def take_an_order_back_at_a_branch(self, session: Session) -> None:
-        order = session.get_one(Order, self.orders["shipped"])
-        order.branch_id = self.stall_branch
-        session.flush()
-        self.take_an_order_back(session)
 
     def move_a_branch(self, session: Session) -> None:
         changes = {"latitude": -7.8, "longitude": 110.4}

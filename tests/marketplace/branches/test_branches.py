@@ -47,7 +47,10 @@ def test_places_of_a_shop_have_a_bound(till: SpreadShop) -> None:
         add_branch(till.shop)
     path = f"/api/suppliers/{till.shop.id}/branches"
     refused = till.client.post(path, json=NEW_BRANCH, headers=till.seller)
-    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_branches")
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409,
+        "A supplier has at most 20 places: change a closed one.",
+    )
 
 
 def test_a_place_with_units_is_not_closed_and_an_empty_one_is(till: SpreadShop) -> None:

@@ -136,10 +136,7 @@ def _index_batch(
     run_many(session, _UPDATE, updated)
     run_many(session, _INSERT, inserted)
     _rate_groups(session, rated_groups)
-    if places:
-        write_places(session, suppliers, places)
     if removed:
-        forget_places(session, removed)
         index.delete(session, removed)
     index.put(session, entries)
     if outdated:
@@ -153,6 +150,10 @@ def _index_batch(
             for one, name, value in attributes
         ],
     )
+    if places:
+        write_places(session, suppliers, places)
+    if removed:
+        forget_places(session, removed)
 
 
 def _lock_known(session: Session, ids: Sequence[int], rated_groups: Sequence[int]) -> dict[int, KnownFacts]:
