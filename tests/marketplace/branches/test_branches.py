@@ -71,6 +71,15 @@ def test_a_place_with_units_is_not_closed_and_an_empty_one_is(till: SpreadShop) 
     assert till.correct(product, 1, branch).status_code == 409
 
 
+def test_a_place_is_emptied_of_deleted_goods_too_and_closed(till: SpreadShop) -> None:
+    branch, product = add_branch(till.shop), till.shop.product(on_hand=0)
+    till.correct(product, 2, branch)
+    assert till.client.delete(f"/api/products/{product}", headers=till.seller).status_code == 200
+    assert till.change(branch, is_active=False).status_code == 409
+    assert till.transfer(product, 2, branch, 0).status_code == 200
+    assert till.change(branch, is_active=False).status_code == 200
+
+
 def test_what_was_changed_meanwhile_is_not_changed_again(till: SpreadShop) -> None:
     branch = add_branch(till.shop)
     assert till.change(branch, name="Toko Dua", version=1).json()["version"] == 2

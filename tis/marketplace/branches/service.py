@@ -118,7 +118,8 @@ def stock_by_place(session: Session, principal: Principal, product_id: int) -> S
 def transfer_units(
     session: Session, principal: Principal, search: ProductSearch, product_id: int, form: TransferForm
 ) -> StockByPlace:
-    """Both rows of the ledger, or none. Units that are reserved stay where they are."""
+    """Both rows of the ledger, or none. Units that are reserved stay where they are. Also of deleted goods, or their
+    place could not be closed."""
     supplier_id = find_product(session, principal, product_id).supplier_id
     require_supplier(principal, supplier_id)
     for branch_id in sorted({form.from_branch_id, form.to_branch_id} - {OWN_ADDRESS}):
@@ -127,8 +128,6 @@ def transfer_units(
         else:
             lock_branch_shared(session, branch_id, supplier_id)
     product = lock_product(session, principal, product_id)
-    if product.deleted_at is not None:
-        raise NotFound("Product not found")
     share = share_at(session, product_id, form.from_branch_id)
     if share.available < form.quantity:
         raise Conflict(
