@@ -4,10 +4,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy import update
 
 from tests.marketplace.branches.places import SpreadShop, add_branch, stock
 from tests.marketplace.orders.ordering import PICKUP, made
 from tests.marketplace.shop import Shop
+from tis.marketplace.tables import Branch
 
 NEAR_BRANCH = {"latitude": -6.9, "longitude": 107.6}
 NEAR_OWN = {"latitude": -6.2, "longitude": 106.8}
@@ -132,6 +134,24 @@ def test_an_order_is_of_the_place_that_has_all_of_it_and_names_it(till: SpreadSh
     lines = [{"position": number, "quantity": 1} for number in (1, 2)]
     move(till, "return", placed, till.seller, reason="Rusak", lines=lines)
     assert stock(till.shop, product) == {0: (5, 0), branch: (1, 0)} and stock(till.shop, other)[branch] == (2, 0)
+
+
+def test_who_has_cancelled_does_not_read_where_the_goods_lie(till: SpreadShop) -> None:
+    till.shop.takes_orders()
+    product, _ = spread(till, own=0, there=1)
+    placed = made(order(till, {product: 1}))
+    path = f"/api/orders/{placed['id']}"
+    assert move(till, "accept", placed, till.seller)["handover"]["latitude"] is not None
+    exact = till.client.get(path, headers=till.buyer).json()["handover"]
+    assert exact["latitude"] == -6.9
+    with till.shop.market.writing() as session:
+        session.execute(
+            update(Branch).where(Branch.supplier_id == till.shop.id).values(address="Jl. Contoh 8", shows_place=False)
+        )
+    assert till.client.get(path, headers=till.buyer).json()["handover"]["address"] == "Jl. Contoh 8"
+    cancelled = move(till, "cancel", placed, till.buyer)["handover"]
+    assert (cancelled["name"], cancelled["address"], cancelled["latitude"]) == ("Toko Kemang", None, None)
+    assert till.client.get(path, headers=till.seller).json()["handover"]["address"] == "Jl. Contoh 8"
 
 
 def test_goods_of_a_place_that_is_closed_since_come_back_to_the_own_address(till: SpreadShop) -> None:

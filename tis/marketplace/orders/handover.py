@@ -10,13 +10,13 @@ from tis.marketplace.orders.schemas import HandoverPlace
 from tis.marketplace.tables import Branch, Order
 
 
-def handover_of(session: Session, order: Order, *, knows_shop: bool) -> HandoverPlace | None:
-    """A shop that hides its places shows the one where goods wait to who may come for them."""
+def handover_of(session: Session, order: Order, *, is_exact: bool) -> HandoverPlace | None:
+    """A shop that hides its places shows the one where goods wait to who may come for them: exact, then."""
     if order.delivery != "pickup" or not _has_branches(session, order.supplier_id):
         return None
     places = places_of(session, order.supplier_id, [order.branch_id])
     place = places.get(order.branch_id, places[OWN_ADDRESS])
-    return _view(place, is_exact=knows_shop or order.accepted_at is not None)
+    return _view(place, is_exact=is_exact)
 
 
 def _has_branches(session: Session, supplier_id: int) -> bool:

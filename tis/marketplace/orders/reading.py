@@ -77,7 +77,7 @@ def describe(session: Session, principal: Principal, order: Order) -> OrderDetai
     is_shown = address is not None and _sees_where_it_goes(principal, order)
     return OrderDetail(
         **dict(view),
-        handover=handover_of(session, order, knows_shop="shop" in roles_in(principal, order) or principal.is_admin),
+        handover=handover_of(session, order, is_exact=_knows_shop(principal, order) or _may_come(order)),
         address=AddressView.model_validate(address, from_attributes=True) if is_shown else None,
         moves=[OrderMoveView.model_validate(move, from_attributes=True) for move in moves_of(session, order.id)],
     )
@@ -168,6 +168,16 @@ def _may_become(order: Order, roles: set[OrderRole]) -> list[OrderState]:
 def _sees_where_it_goes(principal: Principal, order: Order) -> bool:
     """The address, and the note, which often has a part of it."""
     return "buyer" in roles_in(principal, order) or _sees_contact(principal, order)
+
+
+def _knows_shop(principal: Principal, order: Order) -> bool:
+    return "shop" in roles_in(principal, order) or principal.is_admin
+
+
+def _may_come(order: Order) -> bool:
+    """For the goods, or to bring them back: not who has cancelled."""
+    until = needed_until(order)
+    return order.accepted_at is not None and (until is None or now() < until)
 
 
 def _sees_contact(principal: Principal, order: Order) -> bool:
