@@ -260,6 +260,21 @@ def test_when_the_suspension_ends_nothing_of_a_withdrawn_card_is_kept(
     other.client.close()
 
 
+def test_who_an_admin_has_verified_is_not_refused_for_a_card_withdrawn_while_suspended(
+    owner: Owner, admin: httpx2.Client
+) -> None:
+    path = f"/api/suppliers/{owner.id}/verification"
+    made(show(owner.client, owner.id, nik=_nik(), is_photocopy=True))
+    made(admin.put(f"/api/admin/verifications/{owner.id}", json={"status": "verified", "reason": "Seen it."}))
+    _set_status(admin, owner.id, "suspended")
+    for _ in range(2):
+        made(owner.client.delete(path))
+    assert (owner.kept()["status"], owner.kept()["doubts"]) == ("refused", ["withdrawn"])
+    _set_status(admin, owner.id, "active")
+    assert owner.client.get(path).status_code == 404
+    assert made(show(owner.client, owner.id, nik=_nik()))["status"] == "verified"
+
+
 def test_a_suspended_shop_shows_no_other_card_in_the_place_of_the_first(owner: Owner, admin: httpx2.Client) -> None:
     nik = _nik()
     _set_status(admin, owner.id, "suspended")

@@ -140,6 +140,8 @@ def forget_card(session: Session, supplier: Supplier) -> None:
     if not (is_refused or is_suspended):
         session.delete(shown)
         return
+    if not is_refused:  # an admin has decided otherwise, or not
+        shown.decided_at = shown.decided_by = shown.decided_reason = None
     shown.status, shown.name_matches, shown.first_digest = "refused", False, None
     if not is_suspended:
         shown.card_digest = f"{NO_CARD}{supplier.id}"
