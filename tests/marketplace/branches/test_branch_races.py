@@ -1,14 +1,20 @@
 """Many buyers at one place of a shop, and units that move while they are wanted: none is sold twice, none is lost."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy import select, text
 
 from tests.marketplace.accounts import all_at_once
 from tests.marketplace.branches.places import SpreadShop, add_branch, stock
 from tests.marketplace.shop import Shop
+from tests.test_status import until
+from tis.marketplace.kit.branch_shares import UnitsAt
+from tis.marketplace.stock.counters import release_units
+from tis.marketplace.tables import Branch, GoodsPlace
 
 pytestmark = pytest.mark.long
 
@@ -75,3 +81,28 @@ def test_a_place_is_not_closed_while_units_come(till: SpreadShop) -> None:
     assert sorted(answer.status_code for answer in answers) == [200, 409]
     brought = any("places" in answer.json() for answer in answers)
     assert stock(till.shop, product).get(branch, (0, 0)) == (int(brought), 0)
+
+
+def test_goods_that_come_back_while_their_place_moves_are_where_it_is_now(till: SpreadShop) -> None:
+    branch, product = add_branch(till.shop), till.shop.product(on_hand=3)
+    till.correct(product, 1, branch)
+    till.hold(product, 1, branch_id=branch)
+    market = till.shop.market
+    is_postgresql = market.database.dialect == "postgresql"
+    with ThreadPoolExecutor(1) as pool:
+        with market.writing() as session:
+            release_units(session, market.search, {UnitsAt(product, branch): 1})
+            moved = pool.submit(till.change, branch, latitude=-6.95, longitude=107.65)
+            if is_postgresql:
+                until(lambda: moved.done() or is_anybody_waiting(till.shop))
+        assert moved.result().status_code == 200
+    with market.reading() as session:
+        [row] = session.scalars(select(GoodsPlace).where(GoodsPlace.branch_id == branch))
+        place = session.get_one(Branch, branch)
+        assert (row.latitude, row.longitude) == (place.public_latitude, place.public_longitude)
+
+
+def is_anybody_waiting(shop: Shop) -> bool:
+    with shop.market.reading() as session:
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        return session.scalar(text(waiting)) is not None

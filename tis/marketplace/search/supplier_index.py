@@ -28,7 +28,7 @@ from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.goods_places import branch_cells, move_places, moved_places, points_of_shop
 from tis.marketplace.search.index_tokens import shop_token
 from tis.marketplace.search.sql import run
-from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
+from tis.marketplace.tables import Branch, Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
 
 _BATCH_SIZE = 500
 _MAX_COUNTED_SHOPS = 1000
@@ -186,9 +186,11 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
     tokens = [cell_token_at(*place), *shop_tokens(session, [supplier_id])[supplier_id]]
     points = points_of_shop(session, supplier_id)
     has_other_tokens = index.shop_tokens(session, [product_id]).get(product_id, set()) != set(tokens)
-    moved = moved_places(session, supplier_id, points)
-    if not changes and (has_other_tokens or moved):
+    has_branches = session.scalar(select(Branch.id).where(Branch.supplier_id == supplier_id).limit(1)) is not None
+    if not changes and (has_other_tokens or has_branches):
         _lock_entries(session, supplier_id)
+    # Behind the locks: a product that is written at this moment has its rows where the place was.
+    moved = moved_places(session, supplier_id, points) if has_branches else []
     if has_other_tokens:
         index.move(session, supplier_id, " ".join(tokens))
     move_places(session, supplier_id, points, moved)
