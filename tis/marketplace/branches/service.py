@@ -93,7 +93,7 @@ def change_branch(
     session.flush()
     audit.note(session, principal, "branch.change", "branch", branch_id, **logged)
     if _PLACE & changes.keys():
-        search.refresh_supplier(session, supplier_id)
+        search.refresh_supplier(session, supplier_id, with_branches=True)
     return branch
 
 

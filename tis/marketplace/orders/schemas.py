@@ -284,7 +284,8 @@ class AddressView(BaseModel):
 
 
 class HandoverPlace(BaseModel):
-    """Where a shop with several places hands the goods over. The buyer reads its address once the shop accepted."""
+    """Where a shop with several places hands the goods over. The buyer reads its address once the shop accepted, while
+    the goods may be fetched or brought back."""
 
     branch_id: int
     name: str

@@ -230,9 +230,10 @@ class ProductSearch:
         goods = goods.where(ProductFacts.supplier_id == supplier_id, ProductFacts.sellable > 0)
         session.execute(insert(UnwatchedChange).from_select(["product_id", "after_alert", "after_search"], goods))
 
-    def refresh_supplier(self, session: Session, supplier_id: int) -> None:
-        """Call it in every transaction that moves, closes, suspends or restores a supplier, whose row it has locked."""
-        index_supplier(session, self.index, supplier_id)
+    def refresh_supplier(self, session: Session, supplier_id: int, *, with_branches: bool = False) -> None:
+        """Call it in every transaction that moves, closes, suspends or restores a supplier, whose row it has locked, or
+        a branch of it."""
+        index_supplier(session, self.index, supplier_id, with_branches=with_branches)
         mark_supplier(session, supplier_id)
 
     def rebuild(self, session: Session) -> None:

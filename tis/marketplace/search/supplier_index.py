@@ -28,7 +28,7 @@ from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.goods_places import branch_cells, move_places, moved_places, points_of_shop
 from tis.marketplace.search.index_tokens import shop_token
 from tis.marketplace.search.sql import run
-from tis.marketplace.tables import Branch, Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
+from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
 
 _BATCH_SIZE = 500
 _MAX_COUNTED_SHOPS = 1000
@@ -153,8 +153,9 @@ def words_of_shop(name: str, city: str, province: str | None) -> list[str]:
     return list(dict.fromkeys(words))[:_MAX_WORDS_OF_SHOP]
 
 
-def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None:
-    """The caller has locked the row of the supplier, so all entries of its products agree about it."""
+def index_supplier(session: Session, index: TextIndex, supplier_id: int, *, with_branches: bool = False) -> None:
+    """The caller has locked the row of the supplier, so all entries of its products agree about it. `with_branches`:
+    one of these has changed."""
     session.flush()
     supplier = session.execute(
         select(
@@ -186,11 +187,10 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
     tokens = [cell_token_at(*place), *shop_tokens(session, [supplier_id])[supplier_id]]
     points = points_of_shop(session, supplier_id)
     has_other_tokens = index.shop_tokens(session, [product_id]).get(product_id, set()) != set(tokens)
-    has_branches = session.scalar(select(Branch.id).where(Branch.supplier_id == supplier_id).limit(1)) is not None
-    if not changes and (has_other_tokens or has_branches):
+    if not changes and (has_other_tokens or with_branches):
         _lock_entries(session, supplier_id)
     # Behind the locks: a product that is written at this moment has its rows where the place was.
-    moved = moved_places(session, supplier_id, points) if has_branches else []
+    moved = moved_places(session, supplier_id, points)
     if has_other_tokens:
         index.move(session, supplier_id, " ".join(tokens))
     move_places(session, supplier_id, points, moved)
