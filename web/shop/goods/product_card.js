@@ -5,6 +5,7 @@ import { addressOf } from "../../app/addresses.js";
 import { html, signal } from "../../app/view.js";
 import { counted, formatNumber, formatRupiah, language, t, wordOr } from "../../app/words.js";
 import { productHash } from "../address/place.js";
+import { placeName } from "./place_name.js";
 import { Price } from "./price.js";
 
 const MAX_COMPARED = 4;
@@ -30,7 +31,7 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
       ${isByMeaning && html`<${Badge} kind="info" icon="sparkles">${t("shop.by.meaning")}<//>`}
     </div>
     <p class="product-shop soft one-line"><${Icon} name="store" /> ${product.supplier_name}${product.supplier_verified && html` <${VerifiedMark} />`}</p>
-    <p class="product-place soft one-line"><${Icon} name="map-pin" /> ${product.city ?? t("shop.nowhere")}${product.distance_km !== null && product.distance_km !== undefined && html` · ${kilometres(product.distance_km)}`}</p>
+    <p class="product-place soft one-line"><${Icon} name="map-pin" /> ${product.place?.branch_id ? placeName(product.place) : (product.city ?? t("shop.nowhere"))}${product.distance_km !== null && product.distance_km !== undefined && html` · ${kilometres(product.distance_km)}`}</p>
     ${!compact && html`<label class="product-compare"><input type="checkbox" checked=${isChosen} onChange=${() => toggleCompared(product.id)} aria-label=${t("shop.compare.choose", { name: product.name })} />${t("shop.compare.short")}</label>`}
   </article>`;
 }

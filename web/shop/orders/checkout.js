@@ -2,18 +2,19 @@
 
 import { html, useEffect, useState } from "../../app/view.js";
 import { formatRupiah, t, wordOr } from "../../app/words.js";
-import { Button, Dialog, Field, Note, toast } from "../../design/components.js";
+import { Button, Dialog, Field, Icon, Note, toast } from "../../design/components.js";
 import { account } from "../../market/account.js";
 import { marketJson } from "../../market/market_calls.js";
 import { makeOrder } from "../../market/orders/order_calls.js";
 import { locate, near } from "../address/near.js";
 import { goTo } from "../address/place.js";
+import { placeName } from "../goods/place_name.js";
 
 const ADDRESS = [["name", "name", 200], ["phone", "tel", 32], ["street", "street-address", 500], ["city", "address-level2", 100], ["postal_code", "postal-code", 10]];
 const OPTIONAL = ["postal_code"];
 
-/** `goods`: `[{ product_id, quantity, name, price }]` that are not held yet, or `[{ reservation_id, ... }]` that are. */
-export function CheckoutDialog({ shopId, goods, onClose }) {
+/** `place`: the place of the shop that has them, if there are several. `goods`: `[{ product_id, quantity, name, price }]` that are not held yet, or `[{ reservation_id, ... }]` that are. */
+export function CheckoutDialog({ shopId, goods, place, onClose }) {
   const [quote, setQuote] = useState(null);
   const [delivery, setDelivery] = useState(null);
   const [method, setMethod] = useState("cash");
@@ -22,13 +23,13 @@ export function CheckoutDialog({ shopId, goods, onClose }) {
   const [error, setError] = useState("");
   const [isBusy, setBusy] = useState(false);
   const at = near.value;
+  const from = place ? { branch_id: place.branch_id } : {};
   useEffect(() => {
-    const place = at ? `?${new URLSearchParams(at)}` : "";
-    marketJson(`api/suppliers/${shopId}/order-quote${place}`).then((found) => {
+    marketJson(`api/suppliers/${shopId}/order-quote?${new URLSearchParams({ ...at, ...from })}`).then((found) => {
       setQuote(found);
       setDelivery((chosen) => chosen ?? found.deliveries.find((one) => one.fee !== null)?.delivery ?? null);
     }, (fault) => setError(fault.message));
-  }, [at]);
+  }, [at, place?.branch_id]);
   const offer = quote?.deliveries.find((one) => one.delivery === delivery);
   const methods = (quote?.payment_methods ?? []).filter((one) => one !== "cash" || delivery !== "expedition");
   const chosenMethod = methods.includes(method) ? method : methods[0];
@@ -40,6 +41,7 @@ export function CheckoutDialog({ shopId, goods, onClose }) {
     const where = delivery === "pickup" ? null : { ...Object.fromEntries(Object.entries(address).map(([name, text]) => [name, text.trim() || null])), ...(at ?? {}) };
     try {
       await makeOrder({
+        ...from,
         reservations: goods.flatMap((one) => one.reservation_id ?? []),
         items: goods.filter((one) => !one.reservation_id).map(({ product_id, quantity }) => ({ product_id, quantity })),
         place: { delivery, payment_method: chosenMethod, ...(where && { address: where }), ...(note.trim() && { note: note.trim() }) },
@@ -55,6 +57,7 @@ export function CheckoutDialog({ shopId, goods, onClose }) {
   return html`<${Dialog} title=${t("order.checkout")} onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     <ul class="order-lines">${goods.map((one) => html`<li key=${one.product_id}><span class="grow">${one.name}</span><span class="numbers soft">${one.quantity} × ${formatRupiah(one.price)}</span></li>`)}</ul>
+    ${place?.name && html`<p class="soft"><${Icon} name="map-pin" /> ${t("shop.places.from", { place: placeName(place) })}</p>`}
     ${!quote && !error && html`<p class="soft" role="status">${t("order.loading")}</p>`}
     ${quote && !quote.takes_orders && html`<${Note} kind="warn">${t("order.not.taken")}<//>`}
     ${quote?.takes_orders && html`

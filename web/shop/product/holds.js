@@ -39,8 +39,9 @@ export async function readHolds() {
   }
 }
 
-export async function hold(productId, quantity) {
-  const made = await marketJson(`api/products/${productId}/reservations`, { method: "POST", json: { quantity } });
+/** `wish`: `{ branch_id }`, where the goods shall be from, or where the buyer is. */
+export async function hold(productId, quantity, wish = {}) {
+  const made = await marketJson(`api/products/${productId}/reservations`, { method: "POST", json: { quantity, ...wish } });
   numChanges += 1;
   holds.value = [made, ...(holds.value ?? []).filter((one) => one.id !== made.id)];
   return made;

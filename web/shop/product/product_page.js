@@ -41,8 +41,9 @@ export function ProductPage({ id }) {
   if (!seen || (seen.product.id !== id && !variant)) return html`<p class="soft" role="status">${t("shop.searching")}</p>`;
   const { shop, prices } = seen;
   const isLoading = seen.product.id !== id;
-  const product = isLoading ? { ...seen.product, ...variant, pictures: variant.picture ? [variant.picture] : [] } : seen.product;
+  const product = isLoading ? { ...seen.product, ...variant, places: null, pictures: variant.picture ? [variant.picture] : [] } : seen.product;
   const isChosen = compared.value.includes(id);
+  const ofShop = product.places ? product.places.find((one) => one.branch_id === 0)?.distance_km ?? null : product.distance_km;
   return html`<article class="product" aria-busy=${isLoading}>
     <p><a class="row back" href="#/" onClick=${(event) => { if (history.length > 1) { event.preventDefault(); history.back(); } }}><${Icon} name="chevron-left" />${t("shop.back")}</a></p>
     <div class="product-head">
@@ -67,7 +68,7 @@ export function ProductPage({ id }) {
     <${Attributes} product=${product} />
     <section class="card"><header><h3>${t("shop.product.shop")}</h3></header>
       <p class="row-wrap"><a href=${listHash({ supplier_id: String(shop.id) })}>${shop.business_name}</a>${shop.verified_at && html` <${Badge} kind="good" icon="shield-check">${t("shop.verified.shop")}<//>`}${shop.rating && html` <${Stars} rating=${shop.rating} />`}</p>
-      <p class="soft"><${Icon} name="map-pin" /> ${[shop.city, shop.province].filter(Boolean).join(", ")}${product.distance_km !== null && ` · ${kilometres(product.distance_km)}`}</p>
+      <p class="soft"><${Icon} name="map-pin" /> ${[shop.city, shop.province].filter(Boolean).join(", ")}${ofShop !== null && ` · ${kilometres(ofShop)}`}</p>
       <${OpeningHours} shop=${shop} />
     </section>
     <section class="card"><header><h3>${t("shop.product.prices")}</h3></header><${PriceChart} prices=${prices} /></section>
