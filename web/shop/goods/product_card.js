@@ -31,7 +31,7 @@ export function ProductCard({ product, isByMeaning = false, compact = false }) {
       ${isByMeaning && html`<${Badge} kind="info" icon="sparkles">${t("shop.by.meaning")}<//>`}
     </div>
     <p class="product-shop soft one-line"><${Icon} name="store" /> ${product.supplier_name}${product.supplier_verified && html` <${VerifiedMark} />`}</p>
-    <p class="product-place soft one-line"><${Icon} name="map-pin" /> ${product.place?.branch_id ? placeName(product.place) : (product.city ?? t("shop.nowhere"))}${product.distance_km !== null && product.distance_km !== undefined && html` · ${kilometres(product.distance_km)}`}</p>
+    <p class=${product.place?.branch_id ? "product-place soft" : "product-place soft one-line"}><${Icon} name="map-pin" /> ${product.place?.branch_id ? placeName(product.place) : (product.city ?? t("shop.nowhere"))}${product.distance_km !== null && product.distance_km !== undefined && html` · ${kilometres(product.distance_km)}`}</p>
     ${!compact && html`<label class="product-compare"><input type="checkbox" checked=${isChosen} onChange=${() => toggleCompared(product.id)} aria-label=${t("shop.compare.choose", { name: product.name })} />${t("shop.compare.short")}</label>`}
   </article>`;
 }

@@ -57,7 +57,7 @@ export function CheckoutDialog({ shopId, goods, place, onClose }) {
   return html`<${Dialog} title=${t("order.checkout")} onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     <ul class="order-lines">${goods.map((one) => html`<li key=${one.product_id}><span class="grow">${one.name}</span><span class="numbers soft">${one.quantity} × ${formatRupiah(one.price)}</span></li>`)}</ul>
-    ${place?.name && html`<p class="soft"><${Icon} name="map-pin" /> ${t("shop.places.from", { place: placeName(place) })}</p>`}
+    ${place?.name && html`<p class="soft order-how"><${Icon} name="map-pin" /> ${t("shop.places.from", { place: placeName(place) })}</p>`}
     ${!quote && !error && html`<p class="soft" role="status">${t("order.loading")}</p>`}
     ${quote && !quote.takes_orders && html`<${Note} kind="warn">${t("order.not.taken")}<//>`}
     ${quote?.takes_orders && html`
