@@ -6,6 +6,7 @@ import { Button, Field, Note } from "../../design/components.js";
 import { account, readConsent } from "../../market/account.js";
 import { fieldMessages, messageOf } from "./messages_of.js";
 import { registerShop } from "./own_shop.js";
+import { PlaceFields } from "./place_fields.js";
 
 const EMPTY = { business_name: "", name: "", email: "", phone: "", address: "", city: "", province: "", latitude: "", longitude: "" };
 
@@ -41,23 +42,10 @@ export function RegisterShop() {
       ${input("phone", { type: "tel", autocomplete: "tel" })}
       ${input("address", { autocomplete: "street-address" })}
       <div class="two">${input("city", { required: true, autocomplete: "address-level2" })}${input("province", { autocomplete: "address-level1" })}</div>
-      <${Place} input=${input} set=${set} />
+      <${PlaceFields} input=${input} set=${set} help=${t("desk.shop.place.help")} />
       ${consent?.url && html`<p class="soft"><small>${t("account.consent")} <a href=${consent.url} rel="noopener noreferrer" target="_blank">${t("account.notice")}</a></small></p>`}
       <div class="row"><div class="grow"></div><${Button} kind="primary" icon="store" type="submit" disabled=${isBusy}>${t("desk.shop.register.do")}<//></div>
     </form></section>`;
-}
-
-/** Where the shop is: as this device says, or in numbers. */
-function Place({ input, set }) {
-  const [error, setError] = useState("");
-  const locate = () => {
-    setError("");
-    navigator.geolocation.getCurrentPosition(({ coords }) => set({ latitude: coords.latitude.toFixed(5), longitude: coords.longitude.toFixed(5) }), () => setError(t("desk.shop.place.failed")));
-  };
-  return html`<fieldset class="place stack"><legend>${t("desk.shop.place")}</legend><p class="soft"><small>${t("desk.shop.place.help")}</small></p>
-    ${navigator.geolocation && html`<div><${Button} icon="map-pin" onClick=${locate}>${t("desk.shop.place.here")}<//></div>`}
-    ${error && html`<${Note} kind="warn" role="alert">${error}<//>`}
-    <div class="two">${input("latitude", { required: true, inputmode: "decimal", placeholder: "-6.2" })}${input("longitude", { required: true, inputmode: "decimal", placeholder: "106.8" })}</div></fieldset>`;
 }
 
 /** A comma is how Indonesia writes decimals. */

@@ -6,6 +6,7 @@ import { Button, Dialog, Note, Tabs } from "../../design/components.js";
 import { account } from "../../market/account.js";
 import { marketCall } from "../../market/market_calls.js";
 import { messageOf } from "../own_shop/messages_of.js";
+import { BranchesPanel } from "./branches_panel.js";
 import { CardPanel } from "./card_panel.js";
 import { HoursForm } from "./hours_form.js";
 import { OwnNumber } from "./invitations.js";
@@ -18,7 +19,7 @@ import { PaymentsPanel } from "./payments_panel.js";
 import { ProfileForm } from "./profile_form.js";
 import { TokensPanel } from "./tokens_panel.js";
 
-const PANELS = { profile: ProfileForm, hours: HoursForm, orders: OrderRulesForm, payments: PaymentsPanel, members: MembersPanel, notices: NoticesPanel, card: CardPanel, tokens: TokensPanel };
+const PANELS = { profile: ProfileForm, hours: HoursForm, branches: BranchesPanel, orders: OrderRulesForm, payments: PaymentsPanel, members: MembersPanel, notices: NoticesPanel, card: CardPanel, tokens: TokensPanel };
 
 export function ShopPart({ shop }) {
   const [tab, setTab] = useState("profile");

@@ -1,0 +1,112 @@
+"""The places of a shop on its desk: added, changed, and closed once nothing lies there."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.admin_page import PASSWORD, AdminsMarket
+from tests.browser.conftest import Visitor
+from tests.browser.desk_page import DeskPage
+from tests.browser.looks import ALL_LOOKS, in_looks
+from tests.browser.page_watch import require_accessible
+from tests.databases import new_sqlite
+from tests.marketplace.conftest import SECRET
+from tests.serving import served, settings_with
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminsMarket]:
+    database_url = new_sqlite(tmp_path_factory.mktemp("desk-places"))
+    settings = settings_with(database_url=database_url, jwt_secret_key=SECRET, assistant_model="off")
+    with served(settings) as server:
+        market = AdminsMarket(server.url, database_url)
+        yield market
+        market.http.close()
+
+
+class OwnShop:
+    """Of a new owner, with one product: eight units at its own address."""
+
+    def __init__(self, market: AdminsMarket) -> None:
+        self.market, self.owner = market, market.person("Sari Specimen")
+        email = self.owner["email"].replace("@", "-shop@")
+        place = {"latitude": -7.2575, "longitude": 112.7521, "city": "Surabaya"}
+        shop = {"name": "Sari Specimen", "business_name": "Kios Sari", "email": email, **place}
+        self.id = market.made("/api/suppliers/register", shop, self.owner)["id"]
+        goods = {"name": "Kipas meja", "price": 150_000, "stock_quantity": 8, "category": "fan"}
+        self.product = market.made(f"/api/suppliers/{self.id}/products", goods, self.owner)["id"]
+
+    def read(self, path: str) -> Any:
+        answer = self.market.http.get(path, headers={"Authorization": f"Bearer {self.owner['access_token']}"})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def branches(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.read(f"/api/suppliers/{self.id}/branches")
+        return found
+
+    def move(self, quantity: int, source: int, target: int) -> None:
+        body = {"quantity": quantity, "from_branch_id": source, "to_branch_id": target}
+        self.market.made(f"/api/products/{self.product}/stock-transfers", body, self.owner)
+
+
+def open_desk(visitor: Visitor, shop: OwnShop, part: str) -> DeskPage:
+    desk = DeskPage(visitor.open(f"{shop.market.url}/desk"), visitor.look)
+    desk.sign_in(shop.owner["email"], PASSWORD)
+    parts = desk.page.get_by_role("navigation", name=desk.t("page.desk"))
+    parts.get_by_role("link", name=desk.t(f"desk.{part}"), exact=True).click()
+    return desk
+
+
+@in_looks(*ALL_LOOKS)
+def test_an_owner_adds_a_place_changes_it_and_closes_it_once_nothing_lies_there(
+    visitor: Visitor, market: AdminsMarket
+) -> None:
+    visitor.expected = ("409",)
+    shop = OwnShop(market)
+    desk = open_desk(visitor, shop, "shop")
+    page, t = desk.page, desk.t
+    desk.main.get_by_role("tab", name=t("own.tab.branches"), exact=True).click()
+    expect(page.get_by_text(t("branches.none"))).to_be_visible()
+    require_accessible(page)
+    visitor.picture(page, "desk-places-none")
+    desk.button("branches.new").click()
+    expect(page.get_by_role("textbox", name=t("branches.name"), exact=True)).to_be_focused()
+    fields = {"branches.name": "Kios Sari Malang", "desk.shop.city": "Malang", "desk.shop.province": "Jawa Timur"}
+    for field, text in {**fields, "desk.shop.latitude": "-7,9666", "desk.shop.longitude": "112,6326"}.items():
+        page.get_by_role("textbox", name=t(field), exact=True).fill(text)
+    page.get_by_role("switch", name=t("own.hours.known")).check()
+    require_accessible(page)
+    visitor.whole_picture(page, "desk-places-new")
+    desk.button("save").click()
+    row = page.get_by_role("listitem").filter(has_text="Kios Sari Malang")
+    expect(row).to_contain_text("Malang, Jawa Timur")
+    [branch] = shop.branches()
+    assert (branch["latitude"], branch["longitude"]) == (-7.9666, 112.6326)
+    assert branch["opening_hours"]["monday"] == [["09:00", "17:00"]] and not branch["shows_place"]
+    shop.move(3, 0, branch["id"])
+
+    desk.button("branches.change", name="Kios Sari Malang").click()
+    page.get_by_role("textbox", name=t("branches.name"), exact=True).fill("Kios Sari Dinoyo")
+    page.get_by_role("switch", name=t("branches.shows_place"), exact=True).check()
+    desk.button("save").click()
+    close = desk.button("branches.close", name="Kios Sari Dinoyo")
+    close.click()
+    expect(page.get_by_role("alert")).to_contain_text(re.compile("^3 units of 1 products lie here"))
+    require_accessible(page)
+    visitor.picture(page, "desk-places-refused")
+    shop.move(3, branch["id"], 0)
+    close.click()
+    again = desk.button("branches.open", name="Kios Sari Dinoyo")
+    expect(again).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    require_accessible(page)
+    visitor.picture(page, "desk-places-closed")
+    [branch] = shop.branches()
+    assert branch["name"] == "Kios Sari Dinoyo" and branch["shows_place"] and not branch["is_active"]
+    again.click()
+    expect(close).to_be_visible()
+    assert shop.branches()[0]["is_active"]
