@@ -110,3 +110,38 @@ def test_an_owner_adds_a_place_changes_it_and_closes_it_once_nothing_lies_there(
     again.click()
     expect(close).to_be_visible()
     assert shop.branches()[0]["is_active"]
+
+
+@in_looks(*ALL_LOOKS)
+def test_a_seller_reads_what_lies_where_and_moves_and_corrects_units_of_a_place(
+    visitor: Visitor, market: AdminsMarket
+) -> None:
+    shop = OwnShop(market)
+    place = {"name": "Kios Sari Malang", "city": "Malang", "latitude": -7.9666, "longitude": 112.6326}
+    branch = market.made(f"/api/suppliers/{shop.id}/branches", place, shop.owner)["id"]
+    desk = open_desk(visitor, shop, "stock")
+    page, t = desk.page, desk.t
+    page.get_by_role("button", name="Kipas meja", exact=True).click()
+    expect(desk.button("stock.product.remove", name="Kipas meja")).to_be_visible()
+    desk.button("stock.correct").click()
+    by_place = desk.dialog.get_by_role("region", name=t("stock.places"), exact=True)
+    row = by_place.get_by_role("row").filter(has_text="Kios Sari Malang")
+    expect(row.get_by_role("cell")).to_have_text(["0", "0"])
+    units = by_place.get_by_role("spinbutton", name=t("stock.move.units"), exact=True)
+    expect(units).to_have_attribute("max", "8")
+    units.fill("3")
+    by_place.get_by_role("button", name=t("stock.move.do"), exact=True).click()
+    expect(row.get_by_role("cell")).to_have_text(["3", "0"])
+    expect(units).to_have_attribute("max", "5")
+    require_accessible(page)
+    by_place.scroll_into_view_if_needed()
+    visitor.picture(page, "desk-stock-places")
+    desk.dialog.get_by_role("combobox", name=t("stock.place"), exact=True).select_option("Kios Sari Malang")
+    expect(desk.dialog.get_by_text(t("stock.will.be", before=3, after=2), exact=True)).to_be_visible()
+    desk.button("stock.reason.damaged").click()
+    visitor.picture(page, "desk-stock-place-corrected")
+    desk.button("stock.correct.do").click()
+    expect(desk.dialog).to_have_count(0)
+    places = shop.read(f"/api/products/{shop.product}/stock")["places"]
+    assert {one["branch_id"]: one["on_hand"] for one in places} == {0: 5, branch: 2}
+    expect(page.locator(".movement").filter(has_text=t("stock.kind.transfer"))).to_have_count(2)

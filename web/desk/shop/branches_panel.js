@@ -34,7 +34,7 @@ export function BranchesPanel({ shop }) {
     setTimeout(() => panel.current?.focus({ preventScroll: true })); // the form that had the focus is gone
   };
   if (edited !== undefined) return html`<${BranchForm} path=${path} branch=${edited} onSaved=${() => leave(true)} onBack=${() => leave(false)} onStale=${read} />`;
-  return html`<section class="card own-panel" ref=${panel} tabindex="-1"><header role="presentation"><${Icon} name="map-pin" /><h2 class="grow">${t("branches")}</h2>${found && html`<${Button} icon="plus" small onClick=${() => setEdited(null)}>${t("branches.new")}<//>`}</header>
+  return html`<section class="card own-panel stack" ref=${panel} tabindex="-1"><header role="presentation"><${Icon} name="map-pin" /><h2 class="grow">${t("branches")}</h2>${found && html`<${Button} icon="plus" small onClick=${() => setEdited(null)}>${t("branches.new")}<//>`}</header>
     <p class="soft">${t("branches.about")}</p>
     ${error && html`<${Note} kind="bad" role="alert">${error}<//>`}
     ${!found && !error && html`<p class="soft" role="status">${t("desk.loading")}</p>`}

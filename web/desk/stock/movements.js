@@ -42,10 +42,36 @@ export async function readLedger(isMore = false) {
 }
 
 /** The key says that a correction that is sent again is the same. */
-export async function correct(productId, delta, reason, key) {
-  const stock = await marketJson(`api/products/${productId}/stock-corrections`, { method: "POST", json: { delta, reason }, headers: { "Idempotency-Key": key } });
+export async function correct(productId, json, key) {
+  const stock = await marketJson(`api/products/${productId}/stock-corrections`, { method: "POST", json, headers: { "Idempotency-Key": key } });
   await readLedger();
   return stock;
+}
+
+/** The same deed keeps its key, so that a second try after a lost answer counts once. */
+export function keyFor(kept, text) {
+  if (kept.text !== text) Object.assign(kept, { text, name: `desk-${Date.now()}-${Math.random().toString(36).slice(2)}` });
+  return kept.name;
+}
+
+/** What lies at each open place of the shop, its own address first; null if that is the only one. */
+export async function readPlaces(productId) {
+  const branches = (await marketJson(`api/suppliers/${shopId}/branches`)).filter((one) => one.is_active);
+  return branches.length ? placesWith(branches, await marketJson(`api/products/${productId}/stock`)) : null;
+}
+
+/** Moves units from one place to another, and reads what lies where then. */
+export async function moveUnits(productId, json, key) {
+  await marketJson(`api/products/${productId}/stock-transfers`, { method: "POST", json, headers: { "Idempotency-Key": key } });
+  const [places] = await Promise.all([readPlaces(productId), readLedger()]);
+  return places;
+}
+
+/** Of a place that never had units the server says nothing. */
+function placesWith(branches, stock) {
+  const known = new Map(stock.places.map((one) => [one.branch_id, one]));
+  const empty = { on_hand: 0, reserved: 0, available_quantity: 0 };
+  return [known.get(0), ...branches.map(({ id, name }) => known.get(id) ?? { branch_id: id, name, ...empty })];
 }
 
 export function findGoods(words) {
