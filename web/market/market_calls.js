@@ -65,3 +65,9 @@ function stored() {
     return null;
   }
 }
+
+/** The same deed keeps its key, so that a second try after a lost answer counts once. */
+export function keyFor(kept, text) {
+  if (kept.text !== text) Object.assign(kept, { text, name: `page-${Date.now()}-${Math.random().toString(36).slice(2)}` });
+  return kept.name;
+}

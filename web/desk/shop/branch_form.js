@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../../app/view.js";
 import { t } from "../../app/words.js";
 import { Button, Field, Note, Switch } from "../../design/components.js";
-import { marketJson } from "../../market/market_calls.js";
+import { keyFor, marketJson } from "../../market/market_calls.js";
 import { fieldMessages, messageOf } from "../own_shop/messages_of.js";
 import { PlaceFields } from "../own_shop/place_fields.js";
 import { HoursFields, hoursForm, hoursSent } from "./hours_fields.js";
@@ -21,6 +21,7 @@ export function BranchForm({ path, branch, onSaved, onBack, onStale }) {
   const [error, setError] = useState("");
   const [isBusy, setBusy] = useState(false);
   const form = useRef(null);
+  const key = useRef({ text: null, name: null });
   useEffect(() => { form.current.elements.name.focus(); }, []);
   const set = (changes) => setGiven((before) => ({ ...before, ...changes }));
   const submit = async (event) => {
@@ -31,7 +32,7 @@ export function BranchForm({ path, branch, onSaved, onBack, onStale }) {
     const json = { ...sent(given), shows_place: isShown, ...hoursSent(hours, branch?.time_zone) };
     try {
       if (branch) await marketJson(`${path}/${branch.id}`, { method: "PUT", json: { ...json, version: branch.version } });
-      else await marketJson(path, { method: "POST", json });
+      else await marketJson(path, { method: "POST", json, headers: { "Idempotency-Key": keyFor(key.current, JSON.stringify(json)) } });
       onSaved();
     } catch (fault) {
       setErrors(fieldMessages(fault));

@@ -3,8 +3,9 @@
 import { html, useEffect, useRef, useState } from "../../app/view.js";
 import { counted, formatNumber, t } from "../../app/words.js";
 import { Button, Dialog, Field, Note, toast } from "../../design/components.js";
+import { keyFor } from "../../market/market_calls.js";
 import { messageOf } from "../own_shop/messages_of.js";
-import { correct, keyFor, readPlaces, readProduct } from "./movements.js";
+import { correct, readPlaces, readProduct } from "./movements.js";
 import { PlaceChoice, PlacesOfStock } from "./places_of_stock.js";
 import { ProductPicker } from "./product_picker.js";
 

@@ -48,12 +48,6 @@ export async function correct(productId, json, key) {
   return stock;
 }
 
-/** The same deed keeps its key, so that a second try after a lost answer counts once. */
-export function keyFor(kept, text) {
-  if (kept.text !== text) Object.assign(kept, { text, name: `desk-${Date.now()}-${Math.random().toString(36).slice(2)}` });
-  return kept.name;
-}
-
 /** What lies at each open place of the shop, its own address first; null if that is the only one. */
 export async function readPlaces(productId) {
   const branches = (await marketJson(`api/suppliers/${shopId}/branches`)).filter((one) => one.is_active);

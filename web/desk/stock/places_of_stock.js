@@ -3,8 +3,9 @@
 import { html, useRef, useState } from "../../app/view.js";
 import { formatNumber, t } from "../../app/words.js";
 import { Button, Field, Note, toast } from "../../design/components.js";
+import { keyFor } from "../../market/market_calls.js";
 import { messageOf } from "../own_shop/messages_of.js";
-import { keyFor, moveUnits } from "./movements.js";
+import { moveUnits } from "./movements.js";
 
 export function PlaceChoice({ label, places, value, onChange }) {
   return html`<${Field} label=${label}>${(attributes) => html`<select class="select" value=${String(value)} onChange=${(event) => onChange(Number(event.target.value))} ...${attributes}>${places.map((one) => html`<option key=${one.branch_id} value=${String(one.branch_id)} selected=${one.branch_id === value}>${one.name}</option>`)}</select>`}<//>`;
