@@ -142,6 +142,7 @@ export default {
   "shop.hours": "Opening hours",
   "shop.hours.unknown": "The shop has not said when it is open.",
   "shop.hours.today": "today {hours}",
+  "shop.hours.not_today": "not open today",
   "shop.open": "open now",
   "shop.closed": "closed",
   "shop.places": "Where it is in stock",

@@ -142,6 +142,7 @@ export default {
   "shop.hours": "Jam buka",
   "shop.hours.unknown": "Toko belum menyebutkan jam bukanya.",
   "shop.hours.today": "hari ini {hours}",
+  "shop.hours.not_today": "hari ini tidak buka",
   "shop.open": "sedang buka",
   "shop.closed": "tutup",
   "shop.places": "Tersedia di",
