@@ -64,7 +64,7 @@ def test_a_buyer_reads_what_is_where_and_holds_at_the_place_that_he_chose(visito
     expect(_place(shop, _MALANG)).to_be_enabled()
     rows = page.locator(".goods-places > li").filter(has_text="Malang")
     expect(rows).to_contain_text(t("shop.in.stock", number=before[_MALANG]))
-    expect(rows.locator(".hours")).to_contain_text("WIB")
+    expect(rows.locator(".hours")).to_contain_text("09:00–17:00")
     quantity = page.get_by_role("spinbutton", name=t("shop.hold.quantity"), exact=True)
     expect(quantity).to_have_attribute("max", str(max(before.values())))
     require_accessible(page)
