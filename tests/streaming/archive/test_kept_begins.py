@@ -38,13 +38,14 @@ class SecondMaking:
 
     def __init__(self, *lines: bytes) -> None:
         self.script = SourceWithPhoto(*lines)
-        self.script.go.set()
         self.given: list[tuple[bytes, Sequence[bytes]]] = []
         self.photos: list[asyncio.Task[object]] = []
 
     def __call__(self, request: bytes, states: Sequence[bytes], read: ReadAttachments) -> ScriptedSource:
         self.given.append((request, states))
         self.photos.append(asyncio.ensure_future(read(["photo", "other"])))
+        # A model reads them before it says anything: of what has ended only those are kept that its document names.
+        self.photos[-1].add_done_callback(lambda _: self.script.go.set())
         return self.script
 
 
