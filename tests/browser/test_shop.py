@@ -331,8 +331,10 @@ def test_a_question_is_answered_though_the_server_is_killed_and_the_page_reloade
         shop = ShopPage(visitor.open(f"{first.url}/shop"), visitor.look)
         panel, t = shop.assistant(), shop.t
         expect(shop.button("account.of", name="Sari Specimen")).to_be_visible()
+        example = panel.get_by_role("button", name=t("shop.assistant.example.1"), exact=True)
+        expect(example).to_be_visible()
         first.popen.send_signal(signal.SIGSTOP)  # it dies with the question in its hands
-        panel.get_by_role("button", name=t("shop.assistant.example.1"), exact=True).click()
+        example.click()
         expect(panel.locator(".answered[aria-busy=true]")).to_be_visible()
         first.popen.kill()
         expect(panel.get_by_text(t("shop.assistant.reconnecting"))).to_be_visible()
