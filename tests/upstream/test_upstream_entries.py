@@ -106,7 +106,7 @@ def test_the_page_names_the_seconds_as_they_are() -> None:
         ({"upstream": "http://a/v1", "upstream_seconds": {"all": 1}}, "may have connect"),
         ({"upstream": "http://a/v1", "repo": "b"}, "so repo is not for it"),
         ({"upstream": "http://a/v1", "handler": "a.B"}, "so handler is not for it"),
-        ({"upstream": "http://a/v1", "task": "speech"}, "the task speech"),
+        ({"upstream": "http://a/v1", "task": "speech", "vocoder": "b"}, "so vocoder is not for it"),
         ({"upstream": "http://a/v1", "upstream_key_env": "A", "upstream_key_file": "b"}, "one is enough"),
         ({"repo": "b", "upstream_model": "c"}, "for entries with an upstream"),
     ],

@@ -118,7 +118,7 @@ def test_words_lie_where_the_upstream_heard_them(front: Served, back: Served) ->
     assert here.words
 
 
-def test_speech_is_refused_by_name(front: Served) -> None:
+def test_a_model_that_hears_does_not_speak(front: Served) -> None:
     body = {"model": "demo-whisper", "input": "Halo", "voice": "alloy"}
     answer = httpx2.post(f"{front.url}/v1/audio/speech", json=body)
     assert answer.status_code == 501
@@ -144,6 +144,9 @@ def test_a_long_file_is_heard_to_its_end_when_an_upstream_is_killed(tmp_path: Pa
             assert next(streamed).type == "transcript.text.delta"
             os.kill(one.popen.pid, signal.SIGKILL)
             [last] = [event for event in streamed if event.type == "transcript.text.done"]
+            metrics = httpx2.get(f"{server.url}/metrics").text
+    [counted] = [line for line in metrics.splitlines() if line.startswith('tis_generation_tokens_total{model="far"}')]
+    assert float(counted.split()[-1]) > 150  # for each word at least one
     errors = word_errors(long.text, last.text)
     assert errors.words > 150 and errors.rate <= MAX_WORD_ERROR_RATE
 

@@ -65,12 +65,14 @@ class SpeechAnswer:
             answer = await self._recorded(model_id, sessions, owner, last_event_id, last_event_id_query)
         else:
             answer = await self._file(model_id, partial(sessions.is_revoked, owner))
-        also = []
-        if voices := (await engine.describe(model_id)).voices:
+        also, known = [], await engine.describe(model_id)
+        if voices := known.voices:
             used = voice_of(body.voice_name, model_id, voices)
             answer.headers["X-Voice"] = quote(used)
             also = ["voice"] if len(voices) == 1 and body.voice_name != used else []
-        no_effect = ["instructions", *(["session_id"] if body.stream_format == "audio" else [])]
+        no_effect = [] if known.takes_instructions else ["instructions"]
+        no_effect += [] if known.takes_seed else ["seed"]
+        no_effect += ["session_id"] if body.stream_format == "audio" else []
         return await name_ignored(answer, self._request, body, engine, model_id, no_effect, also)
 
     async def _recorded(
@@ -151,11 +153,12 @@ class SpeechAnswer:
             sentences=cut.sentences,
             num_tokens=cut.num_tokens,
             voice=voice,
-            origin=known.origins[voice],
+            origin=known.origins.get(voice, ""),
             speed=body.speed,
             seed=body.seed,
             form=body.response_format,
             max_seconds=self._audio.max_speech_seconds,
+            instructions=body.instructions or "",
         )
         require_sayable(spec, known.min_token_seconds)
         return spec

@@ -52,7 +52,7 @@ class SpeechRun(AudioRun):
         known = await self._services.engine.describe_voice(spec.model_id)
         if (known.revision, known.sample_rate) != (spec.revision, spec.sample_rate):
             raise GenerationInterrupted(f"The speech cannot go on: {spec.model_id} is another model now.")
-        if known.origins.get(spec.voice) != spec.origin:
+        if known.origins.get(spec.voice, "") != spec.origin:
             raise GenerationInterrupted(f"The speech cannot go on: {spec.voice} is another voice now.")
 
     async def _unsent(self, parts: AsyncGenerator[SoundPart, None], ticket: Ticket) -> AsyncGenerator[SoundPart, None]:

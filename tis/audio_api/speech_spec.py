@@ -27,6 +27,7 @@ class SpeechSpec:
     seed: int
     form: SoundForm
     max_seconds: float
+    instructions: str = ""
     caller: str = ""  # the name of the key whose tokens these are
     traceparent: str = ""  # of the span of the run, in the process that began it
 

@@ -59,7 +59,7 @@ async def spoken_file(
 
     async def say(number: int) -> Any:
         pace = spec.speed if spec.sets_pace else 1.0
-        sentence = SentenceToSay(spec.sentences[number], spec.voice, pace, spec.seed + number)
+        sentence = SentenceToSay(spec.sentences[number], spec.voice, pace, spec.seed + number, spec.instructions)
         is_begun = number > 0 or bool(ticket and ticket.is_resumed)
         with use_span(current_span() if span is NO_SPAN else span):
             return await engine.say(spec.model_id, sentence, ticket, is_begun=is_begun)

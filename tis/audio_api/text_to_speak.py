@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from tis.audio_api.examples import SPEECH_REQUEST
 from tis.audio_api.sound_encoder import SoundForm
@@ -16,7 +16,17 @@ SPEECH_DIALECT = "speech"
 # Of OpenAI. Clients send one of them unless they are told otherwise. Their order says which voice of a model they are.
 OPENAI_VOICES = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()
 _MAX_SHOWN = 20
-_Voice = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+
+
+def _text(given: str) -> str:
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it has half a surrogate pair, which is no text") from None
+    return given
+
+
+_Voice = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_text)]
 
 
 class VoiceId(BaseModel):
@@ -27,9 +37,9 @@ class TextToSpeak(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [SPEECH_REQUEST]})
 
     model: Annotated[str, StringConstraints(min_length=1, max_length=512)]
-    input: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_CHARS)]
+    input: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_CHARS), AfterValidator(_text)]
     voice: _Voice | VoiceId
-    instructions: Annotated[str, StringConstraints(max_length=4096)] | None = None
+    instructions: Annotated[str, StringConstraints(max_length=4096), AfterValidator(_text)] | None = None
     response_format: SoundForm = "mp3"
     speed: float = Field(1.0, ge=0.25, le=4, allow_inf_nan=False)
     stream_format: Literal["audio", "sse"] = "audio"
@@ -40,15 +50,6 @@ class TextToSpeak(BaseModel):
     @classmethod
     def _null_is_absent(cls, given: Any) -> Any:
         return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
-
-    @field_validator("input")
-    @classmethod
-    def _is_text(cls, given: str) -> str:
-        try:
-            given.encode()
-        except UnicodeEncodeError:
-            raise ValueError("it has half a surrogate pair, which is no text") from None
-        return given
 
     @property
     def voice_name(self) -> str:
@@ -78,11 +79,11 @@ class SentText:
 
 
 def voice_of(given: str, model_id: str, voices: Sequence[str]) -> str:
-    """The voice of the model that a name means. Raises BadRequest for one that it does not have.
+    """The voice of the model that a name means, if its voices are known. Raises BadRequest for one that it lacks.
 
     The names of OpenAI's voices that it does not have itself go through its voices in turn.
     """
-    if given in voices:
+    if given in voices or not voices:
         return given
     if given in OPENAI_VOICES:
         return voices[OPENAI_VOICES.index(given) % len(voices)]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tis.engine.models.entry_fields import UpstreamSeconds
+from tis.engine.models.entry_fields import MAX_VOICES, UpstreamSeconds
 from tis.upstream.errors import UpstreamFault
 from tis.upstream.http_client import StreamWatch, UpstreamHttp
 
@@ -21,6 +21,7 @@ _MAX_FAULTS = 3  # in a row, before nobody is sent there for a while
 _MAX_PROBE_SECONDS = 5.0
 _MAX_PAUSE_SECONDS = 30.0
 _MAX_MORE_BUSY = 4  # than the least busy one, for the sake of its cache
+_MAX_VOICE_CHARS = 128
 _CONTEXT_NAMES = ("max_model_len", "context_length", "context_window", "max_context_length")
 
 
@@ -30,6 +31,7 @@ class Endpoint:
         self.num_running = 0
         self.is_reachable: bool | None = None  # None: nobody has looked
         self.context_length: int | None = None
+        self.voices: Sequence[str] = ()  # of a model that speaks, if it lists them
         self._num_faults = 0
         self._counted_at = 0.0  # the latest of them
         self._closed_until = 0.0
@@ -93,7 +95,9 @@ class Endpoint:
         if self.is_reachable is False:
             _log.info("%s answers again", self.http.url)
         self.is_reachable, self._num_missed = True, 0
-        self.context_length = _context_length(listed, model) or self.context_length
+        found = _listed_model(listed, model)
+        self.context_length = _context_length(found) or self.context_length
+        self.voices = _voices(found) or self.voices
 
     def _missed(self, fault: UpstreamFault) -> None:
         self._num_missed += 1
@@ -128,6 +132,10 @@ class EndpointPool:
     def context_length(self) -> int | None:
         """The smallest, as any of them may answer."""
         return min((one.context_length for one in self._all if one.context_length), default=None)
+
+    @property
+    def voices(self) -> Sequence[str]:
+        return next((one.voices for one in self._all if one.voices), ())
 
     def open(self) -> None:
         self._probing = asyncio.create_task(self._probe())
@@ -194,16 +202,25 @@ def _beginning_of(content: Any, max_chars: int) -> str:
     return str(content)[:max_chars]
 
 
-def _context_length(listed: Any, model: str) -> int | None:
-    """Of the answer to `GET /v1/models`, in the words of one engine or another."""
+def _listed_model(listed: Any, model: str) -> Mapping[str, Any]:
+    """Of the answer to `GET /v1/models`. Empty if it is not there."""
     data = listed.get("data") if isinstance(listed, dict) else None
-    if not isinstance(data, list):
-        return None
-    models = [one for one in data if isinstance(one, dict)]
+    models = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
     named = [one for one in models if one.get("id") == model] or (models if len(models) == 1 else [])
-    for one in named[:1]:
-        meta = one.get("meta")
-        found = [one.get(name) for name in _CONTEXT_NAMES]
-        found.append(meta.get("n_ctx") or meta.get("n_ctx_train") if isinstance(meta, dict) else None)
-        return next((length for length in found if type(length) is int and 0 < length < 2**31), None)
-    return None
+    return named[0] if named else {}
+
+
+def _context_length(listed: Mapping[str, Any]) -> int | None:
+    """In the words of one engine or another."""
+    meta = listed.get("meta")
+    found = [listed.get(name) for name in _CONTEXT_NAMES]
+    found.append(meta.get("n_ctx") or meta.get("n_ctx_train") if isinstance(meta, dict) else None)
+    return next((length for length in found if type(length) is int and 0 < length < 2**31), None)
+
+
+def _voices(listed: Mapping[str, Any]) -> Sequence[str]:
+    """As this software lists them."""
+    voices = listed.get("voices")
+    if not isinstance(voices, list) or len(voices) > MAX_VOICES:
+        return ()
+    return voices if all(isinstance(one, str) and 0 < len(one) <= _MAX_VOICE_CHARS for one in voices) else ()

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tis.engine.prompt import SOUND_RATE
+from tis.engine.request_timing import RequestTiming
 from tis.engine.speech.heard import HeardSegment, HeardWindow, HeardWord, HearingOptions, SpeechDescription
 from tis.upstream.chat_body import lacking
 from tis.upstream.errors import failed
@@ -38,6 +39,10 @@ async def hear(http: UpstreamHttp, model: str, samples: Any, options: HearingOpt
     path = "/audio/translations" if options.task == "translate" else "/audio/transcriptions"
     said = await http.post_form(path, f"multipart/form-data; boundary={boundary}", body, seconds)
     return _heard(said, len(samples) / SOUND_RATE)
+
+
+def count_heard(timing: RequestTiming, made: HeardWindow, now: float) -> None:
+    timing.tokens(made.num_tokens, now, 0)
 
 
 def _form(fields: Sequence[tuple[str, str]], samples: Any, boundary: str) -> bytes:

@@ -107,6 +107,9 @@ class UpstreamHttp:
     async def post_form(self, path: str, content_type: str, body: bytes, seconds: float) -> Any:
         return await self._json("POST", self._path + path, body, seconds, content_type)
 
+    async def post_for_file(self, path: str, body: Mapping[str, Any], seconds: float, max_bytes: int) -> bytes:
+        return await self._whole("POST", self._path + path, await _written(body), seconds, max_bytes=max_bytes)
+
     async def _json(
         self,
         method: str,
@@ -117,15 +120,27 @@ class UpstreamHttp:
         *,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Any:
+        whole = await self._whole(method, path, body, seconds, content_type, max_bytes=max_bytes)
+        return await asyncio.to_thread(parse_json, whole) if len(whole) > _LARGE_BYTES else parse_json(whole)
+
+    async def _whole(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        seconds: float,
+        content_type: str = "application/json",
+        *,
+        max_bytes: int,
+    ) -> bytes:
         try:
             async with (
                 asyncio.timeout(seconds),
                 self._response(method, path, body, seconds, content_type) as response,
             ):
-                whole = await _read(response, max_bytes)
+                return await _read(response, max_bytes)
         except TimeoutError:
             raise too_slow(f"did not answer within {seconds:g} s") from None
-        return await asyncio.to_thread(parse_json, whole) if len(whole) > _LARGE_BYTES else parse_json(whole)
 
     @asynccontextmanager
     async def _response(

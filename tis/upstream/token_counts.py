@@ -40,4 +40,8 @@ async def count_tokens(model: UpstreamModel, body: Mapping[str, Any]) -> int | N
 async def estimated_tokens(body: Mapping[str, Any]) -> int:
     texts = [body.get(name) for name in ("messages", "prompt", "tools", "input", "query", "documents")]
     text = await asyncio.to_thread(json.dumps, texts, ensure_ascii=False)
+    return estimated_text_tokens(text)
+
+
+def estimated_text_tokens(text: str) -> int:
     return 1 + len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN

@@ -25,6 +25,7 @@ from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
 from tis.engine.speech.heard import HeardWindow, HearingOptions, SpeechDescription, SpeechWindow
 from tis.engine.upstream_call import UpstreamCall
+from tis.engine.voice.spoken import CutText, SentenceToSay, VoiceDescription
 from tis.errors import BadRequest, Draining
 from tis.upstream.chat_body import chat_body, lacking
 from tis.upstream.completion_body import completion_body
@@ -35,10 +36,11 @@ from tis.upstream.http_client import UpstreamHttp
 from tis.upstream.no_tokenizer import NO_TOKENIZER
 from tis.upstream.prompt_lists import choices_of_prompts, files_of, listed_answer, prepared_again, require_continuable
 from tis.upstream.refused import RefusedElsewhere
+from tis.upstream.speaking import cut_text, describe_voice
 from tis.upstream.token_counts import TOKENS_PER_PICTURE, count_tokens, estimated_tokens
 from tis.upstream.upstream_model import UpstreamModel
 from tis.upstream.upstream_request import UpstreamRequest
-from tis.upstream.whole_answers import embed_at, hear_at, score_at
+from tis.upstream.whole_answers import embed_at, hear_at, say_at, score_at
 
 _CHAT, _COMPLETION = "/chat/completions", "/completions"
 
@@ -122,6 +124,9 @@ class UpstreamEngine(RefusedElsewhere):
             calls_tools=is_chat,
             follows_effort=is_chat and model.abilities.takes_effort,
             has_grammars=is_chat,
+            voices=describe_voice(model).voices if model.entry.task == "speech" else (),
+            takes_instructions=True,
+            takes_seed=model.is_ours,
         )
 
     def default_sampling(self, model_id: str) -> SamplingParams:
@@ -291,6 +296,19 @@ class UpstreamEngine(RefusedElsewhere):
         self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None, *, is_begun: bool = False
     ) -> HeardWindow:
         return await hear_at(self._model_for(model_id, "transcription"), window, ticket, is_begun=is_begun)
+
+    async def describe_voice(self, model_id: str) -> VoiceDescription:
+        self._require_open(is_resumed=False)
+        return describe_voice(self._model_for(model_id, "speech"))
+
+    async def cut_text(self, model_id: str, text: str, pace: float = 1.0) -> CutText:
+        return await cut_text(text, pace)
+
+    async def say(
+        self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None, *, is_begun: bool = False
+    ) -> Any:
+        """Also while draining: the sentence may be one of many of a text that was accepted before."""
+        return await say_at(self._model_for(model_id, "speech"), sentence, ticket, is_begun=is_begun)
 
     async def resume(
         self,

@@ -1,4 +1,4 @@
-"""What an upstream answers at once, asked in turn with everything else: embeddings, scores, a window of sound."""
+"""What an upstream answers at once, asked in turn with everything else: vectors, scores, windows, sentences."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,12 +9,14 @@ from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, Pair
 from tis.engine.pooling.token_row import Text
 from tis.engine.speech.heard import HeardWindow, SpeechWindow
 from tis.engine.upstream_call import beyond_estimate
-from tis.upstream.hearing import hear
+from tis.engine.voice.spoken import SentenceToSay
+from tis.upstream.hearing import count_heard, hear
 from tis.upstream.http_client import UpstreamHttp
+from tis.upstream.speaking import ask_to_say, count_spoken, speech_body
 from tis.upstream.token_counts import estimated_tokens
 from tis.upstream.upstream_model import UpstreamModel
 from tis.upstream.vectors import ask_for_scores, ask_for_vectors, embedding_body, rerank_body
-from tis.upstream.whole_request import WholeRequest
+from tis.upstream.whole_request import CountMade, WholeRequest
 
 
 async def embed_at(
@@ -69,8 +71,19 @@ async def hear_at(model: UpstreamModel, window: SpeechWindow, ticket: Ticket | N
         lambda http: hear(http, model.model, window.samples, window.options, seconds),
         ticket,
         is_begun=is_begun,
+        count_made=count_heard,
     )
     return cast(HeardWindow, made)
+
+
+async def say_at(model: UpstreamModel, sentence: SentenceToSay, ticket: Ticket | None, *, is_begun: bool) -> Any:
+    """Its samples, at the rate that `describe_voice` says."""
+    body, seconds = speech_body(model, sentence), model.entry.upstream_seconds.first_token
+    if ticket and not ticket.has_answered:
+        ticket.queue(len(sentence.text), is_resumed=is_begun)
+    return await _asked(
+        *(model, lambda http: ask_to_say(http, body, seconds), ticket), is_begun=is_begun, count_made=count_spoken
+    )
 
 
 async def _asked(
@@ -80,8 +93,9 @@ async def _asked(
     *,
     num_tokens: int = 0,
     is_begun: bool = False,
+    count_made: CountMade | None = None,
 ) -> Any:
-    request = WholeRequest(ask, model.cancel, ticket, num_tokens=num_tokens, is_begun=is_begun)
+    request = WholeRequest(ask, model.cancel, ticket, num_tokens=num_tokens, is_begun=is_begun, count_made=count_made)
     if ticket and num_tokens:
         ticket.queue(num_tokens)
     model.submit(request)

@@ -39,7 +39,7 @@ _ELSEWHERE = "upstream:"  # of a model that another engine serves
 # Fields of an entry that say how this process computes it.
 _OF_WEIGHTS = (
     *("repo", "revision", "tool_format", "reasoning_format", "dtype", "pooling", "adapters", "memory_mb", "handler"),
-    *("voices", "vocoder", "draft_model"),
+    *("vocoder", "draft_model"),
 )
 
 
@@ -233,8 +233,6 @@ def _check_upstream(path: Path, entry: CatalogueEntry, checked: Mapping[str, Any
         raise CatalogueError(f"{path}: {name} has an upstream, so {stray} is not for it.")
     if entry.upstream_key_env and entry.upstream_key_file:
         raise CatalogueError(f"{path}: {name} has upstream_key_env and upstream_key_file: one is enough.")
-    if entry.upstream and entry.task == "speech":
-        raise CatalogueError(f"{path}: {name} has an upstream, which the task speech does not take.")
 
 
 def _require_clear_names(path: Path, entries: Sequence[CatalogueEntry]) -> None:

@@ -43,6 +43,8 @@ class ModelDescription:
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
     weights_bytes: int | None = None  # of its safetensors files; None: not known
     voices: Sequence[str] = ()  # of a model that speaks, once it is loaded
+    takes_instructions: bool = False  # how to speak
+    takes_seed: bool = True  # of a speech: the same one makes the same sound
 
 
 def describe_loaded(model: LoadedWeights) -> ModelDescription:

@@ -11,10 +11,10 @@ class VoiceDescription:
     """What a loaded model can do."""
 
     sample_rate: int
-    voices: Sequence[str]  # the names of its speakers, at least one
+    voices: Sequence[str]  # the names of its speakers; empty: not known here, so any name may be one
     sets_pace: bool  # it speaks faster and slower itself
     revision: str
-    origins: Mapping[str, str]  # of each voice: the same text has other sound if another stands here
+    origins: Mapping[str, str]  # of voices: the same text has other sound if another stands here
     min_token_seconds: float = 0.0  # of sound, at any speed; 0: nobody knows
 
 
@@ -30,3 +30,4 @@ class SentenceToSay:
     voice: str
     pace: float = 1.0  # for models that set it: 2 is twice as fast
     seed: int = 0  # of the noise: the same sentence with the same seed is the same samples
+    instructions: str = ""  # how to say it, for models that take some

@@ -7,6 +7,7 @@ from typing import Any
 from tis.admission.ticket import Ticket
 from tis.engine.future_request import FutureRequest
 from tis.engine.request import QueuedRequest
+from tis.engine.request_timing import RequestTiming
 from tis.engine.voice.spoken import SentenceToSay
 from tis.observability.model_metrics import SPOKEN_SECONDS
 
@@ -34,5 +35,9 @@ class SpeakingRequest(FutureRequest[Any]):
         self._sample_rate = sample_rate
 
     def count(self, made: Any, now: float) -> None:
-        self.timing.tokens(num_audio_tokens(len(made), self._sample_rate), now, 0)
-        SPOKEN_SECONDS.add(len(made) / self._sample_rate, self.timing.model_name)
+        count_sound(self.timing, len(made), self._sample_rate, now)
+
+
+def count_sound(timing: RequestTiming, num_samples: int, sample_rate: int, now: float) -> None:
+    timing.tokens(num_audio_tokens(num_samples, sample_rate), now, 0)
+    SPOKEN_SECONDS.add(num_samples / sample_rate, timing.model_name)
