@@ -14,7 +14,7 @@ from tests.upstream.gateway import client_of
 from tis.arguments.catalogue import served_models_of
 from tis.arguments.secrets import upstream_keys_of
 from tis.chat.structured_answer import StructuredAnswers
-from tis.engine.models.catalogue import CatalogueError, read_catalogue
+from tis.engine.models.catalogue import SEE_VIDEOS, CatalogueError, read_catalogue
 from tis.engine.models.entry_fields import UpstreamSeconds
 from tis.settings import Settings
 from tis.upstream.kinds import ABILITIES
@@ -29,11 +29,14 @@ def catalogue(folder: Path, entry: dict[str, Any]) -> Path:
 
 
 def test_the_example_of_the_page_serves(echo_server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [example] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    example, *others = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     for port in (5, 6):
         example = example.replace(f"http://10.0.0.{port}:8000", echo_server.url, 1)
     example = example.replace("Qwen/Qwen3-4B-Instruct-2507", "echo").replace(f", {echo_server.url}/v1]", "]")
     path = tmp_path / "models.yaml"
+    for other in others:
+        path.write_text(other)
+        assert all(entry.upstream for entry in read_catalogue(path))
     path.write_text(example)
     monkeypatch.setenv("VLLM_KEY", "sk-test")
     with served(settings_with(model_config_path=str(path), model_repo_id="shop-chat")) as server:
@@ -82,6 +85,9 @@ def test_the_table_of_kinds_says_what_the_code_does() -> None:
     assert said_of["goes on with an answer of another"] == [one.continues for one in ABILITIES.values()]
     assert said_of["`tool_choice`: a call, whichever"] == [one.forces_calls for one in ABILITIES.values()]
     assert said_of["texts that are too long are cut"] == [bool(one.cuts_texts) for one in ABILITIES.values()]
+    take_urls = [one.takes_media_urls for one in ABILITIES.values()]
+    assert said_of["videos, and sounds of any form (as `audio_url`)"] == take_urls
+    assert [kind in SEE_VIDEOS for kind in kinds] == take_urls
     assert said_of["prompts are counted before"] == [one.counts_chats for one in ABILITIES.values()]
 
 

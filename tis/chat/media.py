@@ -82,8 +82,8 @@ def _to_medium(loaded: LoadedMedium, detail: Detail) -> Medium:
     if isinstance(loaded, LoadedImage):
         return Picture(loaded.pixels, loaded.digest, detail, loaded.data)
     if isinstance(loaded, LoadedSound):
-        return Sound(loaded.samples, loaded.digest)
-    return Video(loaded.frames, loaded.times, loaded.fps, loaded.digest, detail)
+        return Sound(loaded.samples, loaded.digest, loaded.data)
+    return Video(loaded.frames, loaded.times, loaded.fps, loaded.digest, detail, loaded.data)
 
 
 def _in_place(messages: Sequence[Mapping[str, Any]], media_: Iterator[Medium]) -> list[Mapping[str, Any]]:

@@ -28,6 +28,7 @@ class Video:
     fps: float  # of the file
     digest: str
     detail: Detail = "auto"
+    data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +37,7 @@ class Sound:
     detail: ClassVar[Detail] = "auto"
     samples: Any  # numpy, float32 from -1 to 1, one channel, SOUND_RATE of them in a second
     digest: str
+    data: bytes = b""
 
     @property
     def seconds(self) -> float:

@@ -1,6 +1,5 @@
 """The body of a chat for an upstream, of what the engine on this machine would make a prompt of."""
 
-import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from tis.engine.prompt import ChatPrompt, Message
 from tis.engine.sampling.params import SamplingParams
 from tis.errors import BadRequest
 from tis.upstream.kinds import UpstreamAbilities
+from tis.upstream.media_parts import medium_part
 
 # What these fields of SamplingParams are when they change nothing.
 _NEUTRAL: Mapping[str, Any] = {
@@ -33,8 +33,6 @@ _NEUTRAL: Mapping[str, Any] = {
 }
 # Advice, which is in `reasoning_effort` and `chat_template_kwargs`, too.
 _HINTS = ("thinking_share",)
-_MEDIUM = "digest:"  # begins the URL of a picture until its bytes take its place
-_IMAGE_TYPES = {b"\x89PNG": "png", b"\xff\xd8": "jpeg", b"GIF8": "gif"}
 _EFFORTS = ("reasoning_effort", "verbosity")
 CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
 _NAMES_IN_REQUESTS = {"top_logprobs": "logprobs", "thinking_budget": "thinking_token_budget"}
@@ -52,7 +50,7 @@ def chat_body(
     """Raises BadRequest for what the upstream lacks."""
     body: dict[str, Any] = {
         "model": model,
-        "messages": chat_messages(prompt.messages),
+        "messages": chat_messages(prompt.messages, abilities),
         "stream": True,
         "stream_options": {"include_usage": True},
         **sampling_fields(params, unset, abilities),
@@ -123,29 +121,9 @@ def _forced_call(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities
     return {"tool_choice": "required", "tools": [one for one in tools if one["function"]["name"] == name]}
 
 
-def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def chat_messages(messages: Sequence[Message], abilities: UpstreamAbilities) -> list[dict[str, Any]]:
     """As chat templates take them, so arguments of calls are objects; the wire has JSON in a string."""
-    return [_message(message) for message in messages]
-
-
-def with_files(body: Mapping[str, Any], files: Mapping[str, bytes]) -> Mapping[str, Any]:
-    """The body with its pictures, which are stored apart from it. Called in a thread: base64 takes time."""
-    messages = [
-        {**message, "content": [_filled(part, files) for part in message["content"]]}
-        if isinstance(message.get("content"), list)
-        else message
-        for message in body["messages"]
-    ]
-    return {**body, "messages": messages}
-
-
-def _filled(part: Mapping[str, Any], files: Mapping[str, bytes]) -> Mapping[str, Any]:
-    if part["type"] != "image_url":
-        return part
-    data = files[part["image_url"]["url"].removeprefix(_MEDIUM)]
-    kind = next((kind for begin, kind in _IMAGE_TYPES.items() if data.startswith(begin)), "webp")
-    url = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
-    return {**part, "image_url": {**part["image_url"], "url": url}}
+    return [_message(message, abilities) for message in messages]
 
 
 def lacking(name: str) -> BadRequest:
@@ -156,12 +134,12 @@ def lacking(name: str) -> BadRequest:
     )
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, abilities: UpstreamAbilities) -> dict[str, Any]:
     plain = dict(message)
     if calls := plain.get("tool_calls"):
         plain["tool_calls"] = [_call(call) for call in calls]
     if isinstance(plain.get("content"), list):
-        plain["content"] = [_part(part) for part in plain["content"]]
+        plain["content"] = [_part(part, abilities) for part in plain["content"]]
     return plain
 
 
@@ -172,13 +150,10 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     return {**call, "type": "function", "function": function}
 
 
-def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+def _part(part: Mapping[str, Any], abilities: UpstreamAbilities) -> dict[str, Any]:
     if part["type"] == "text":
         return {"type": "text", "text": part["text"]}
-    if part["type"] == "image":
-        picture = part["image"]
-        return {"type": "image_url", "image_url": {"url": f"{_MEDIUM}{picture.digest}", "detail": picture.detail}}
-    raise BadRequest("Videos and sounds are not passed on to the upstream of this model.", param="messages")
+    return medium_part(part[part["type"]], abilities)
 
 
 def _template_fields(prompt: ChatPrompt, abilities: UpstreamAbilities) -> dict[str, Any]:

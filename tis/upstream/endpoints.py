@@ -194,10 +194,7 @@ def _beginning(body: Mapping[str, Any], max_chars: int) -> str:
 def _beginning_of(content: Any, max_chars: int) -> str:
     """Megabytes are cut before anything is made of them: this runs on the event loop."""
     if isinstance(content, list):
-        parts = [
-            part.get("text") or part.get("image_url") if isinstance(part, dict) else part
-            for part in content[:max_chars]
-        ]
+        parts = [part.get(str(part.get("type"))) if isinstance(part, dict) else part for part in content[:max_chars]]
         return "\n".join(str(part)[:max_chars] for part in parts)[:max_chars]
     return str(content)[:max_chars]
 

@@ -29,6 +29,7 @@ class UpstreamAbilities:
     takes_salt: bool = False  # `cache_salt`
     continues: bool = False  # `continue_final_message`: it goes on with an answer that another one began
     takes_formats: bool = True  # `response_format`
+    takes_media_urls: bool = False  # `video_url` and `audio_url`, beside `image_url`
     forces_calls: bool = True  # `tool_choice: required`
     forces_named_calls: bool = True  # `tool_choice` with the name of a function
     counts_chats: bool = False  # `/tokenize` takes messages
@@ -45,6 +46,7 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
         takes_template_options=True,
         takes_effort=True,
         takes_salt=True,
+        takes_media_urls=True,
         continues=True,
         counts_chats=True,
         cuts_texts={"truncate": True},
@@ -55,12 +57,13 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
         takes_template_options=True,
         takes_effort=True,
         takes_salt=True,
+        takes_media_urls=True,
         continues=True,
         counts_chats=True,
         cuts_texts={"truncate_prompt_tokens": -1},
     ),
     "sglang": UpstreamAbilities(
-        {**_OPENAI, **_OF_VLLM}, takes_template_options=True, takes_effort=True, continues=True
+        {**_OPENAI, **_OF_VLLM}, takes_template_options=True, takes_effort=True, continues=True, takes_media_urls=True
     ),
     "llama.cpp": UpstreamAbilities(
         {
@@ -83,6 +86,7 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
     "transformers": UpstreamAbilities(
         {name: name for name in ("temperature", "top_p", "seed", "stop", "logit_bias", "max_tokens")},
         takes_template_options=True,
+        takes_media_urls=True,
         takes_formats=False,
         forces_calls=False,
     ),

@@ -7,9 +7,10 @@ from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.prompt import Medium, Picture
+from tis.engine.prompt import Medium
 from tis.engine.prompt_list import ListedPrompt, NewAnswer, PromptList
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
+from tis.upstream.media_parts import files_of
 from tis.upstream.no_tokenizer import NO_TOKENIZER
 from tis.upstream.upstream_model import UpstreamModel
 from tis.upstream.upstream_request import UpstreamRequest
@@ -31,10 +32,6 @@ def listed_answer(
     listed = PromptList(prompts, model.submit)
     listed.start(is_accepted=emitted[0] is not None)
     return listed.answer
-
-
-def files_of(media: Sequence[Medium]) -> dict[str, bytes]:
-    return {one.digest: one.data for one in media if isinstance(one, Picture)}
 
 
 def prepared_again(saved: Sequence[ResumableRequest], media: Sequence[Medium] = ()) -> list[PreparedRequest]:

@@ -9,7 +9,6 @@ from tis.errors import BadRequest
 from tis.upstream.errors import UpstreamFault
 from tis.upstream.upstream_model import UpstreamModel
 
-TOKENS_PER_PICTURE = 512  # of an estimate: a picture of 700 x 700 pixels
 _BYTES_PER_TOKEN = 4  # of an estimate
 _MAX_SECONDS = 5.0
 _NAMES = (

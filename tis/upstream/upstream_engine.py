@@ -33,11 +33,12 @@ from tis.upstream.endpoints import Endpoint, EndpointPool
 from tis.upstream.errors import unreachable
 from tis.upstream.hearing import DESCRIPTION
 from tis.upstream.http_client import UpstreamHttp
+from tis.upstream.media_parts import estimated_media_tokens, files_of
 from tis.upstream.no_tokenizer import NO_TOKENIZER
-from tis.upstream.prompt_lists import choices_of_prompts, files_of, listed_answer, prepared_again, require_continuable
+from tis.upstream.prompt_lists import choices_of_prompts, listed_answer, prepared_again, require_continuable
 from tis.upstream.refused import RefusedElsewhere
 from tis.upstream.speaking import cut_text, describe_voice
-from tis.upstream.token_counts import TOKENS_PER_PICTURE, count_tokens, estimated_tokens
+from tis.upstream.token_counts import count_tokens, estimated_tokens
 from tis.upstream.upstream_model import UpstreamModel
 from tis.upstream.upstream_request import UpstreamRequest
 from tis.upstream.whole_answers import embed_at, hear_at, say_at, score_at
@@ -224,7 +225,7 @@ class UpstreamEngine(RefusedElsewhere):
     ) -> PreparedRequest:
         """Counts the prompt, and cuts `max_tokens` to what has room behind it."""
         counted = None if media else await count_tokens(model, body)
-        num_tokens = await estimated_tokens(body) + TOKENS_PER_PICTURE * len(media) if counted is None else counted
+        num_tokens = await estimated_tokens(body) + estimated_media_tokens(media) if counted is None else counted
         context = self._context_length(model)
         if context and counted and not is_only_counted:
             if counted >= context:

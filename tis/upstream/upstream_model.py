@@ -16,12 +16,12 @@ from tis.engine.request_queue import RequestQueue
 from tis.errors import GenerationFailed, ServiceError, Unavailable
 from tis.observability.logs import log_exception
 from tis.observability.model_metrics import UPSTREAM_CONTINUED, UPSTREAM_TRIES, UpstreamOutcome
-from tis.upstream.chat_body import with_files
 from tis.upstream.chunks import ChunkReader
 from tis.upstream.endpoints import Endpoint, EndpointPool
 from tis.upstream.errors import UpstreamFault, too_slow, unreachable
 from tis.upstream.http_client import StreamWatch
 from tis.upstream.kinds import ABILITIES
+from tis.upstream.media_parts import with_files
 from tis.upstream.upstream_request import UpstreamRequest
 from tis.upstream.whole_request import WholeRequest
 

@@ -32,6 +32,7 @@ _SPEAKING = (
     "DiaForConditionalGeneration",
     "CsmForConditionalGeneration",
 )
+SEE_VIDEOS = ("tis", "vllm", "sglang", "transformers")  # kinds of upstreams: OpenAI's API has none
 NO_FILES = "handler:"  # begins the repository of a model that is code alone
 _ELSEWHERE = "upstream:"  # of a model that another engine serves
 
@@ -231,6 +232,8 @@ def _check_upstream(path: Path, entry: CatalogueEntry, checked: Mapping[str, Any
         raise CatalogueError(f"{path}: {name} has {stray}, which is for entries with an upstream.")
     if entry.upstream and (stray := next((one for one in _OF_WEIGHTS if one in checked), None)):
         raise CatalogueError(f"{path}: {name} has an upstream, so {stray} is not for it.")
+    if "video" in entry.upstream_media and entry.upstream_kind not in SEE_VIDEOS:
+        raise CatalogueError(f"{path}: {name} has videos in upstream_media, which are for {', '.join(SEE_VIDEOS)}.")
     if entry.upstream_key_env and entry.upstream_key_file:
         raise CatalogueError(f"{path}: {name} has upstream_key_env and upstream_key_file: one is enough.")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, cast, get_args
 
+from tis.engine.prompt import MediumKind
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.markers import REASONING_FORMATS, TOOL_FORMATS
 from tis.errors import BadRequest
@@ -156,8 +157,8 @@ def _upstream_seconds(name: str, value: Any) -> UpstreamSeconds:
 
 
 def _upstream_media(name: str, value: Any) -> tuple[str, ...]:
-    if value not in (["image"], []):
-        raise ValueError(f"upstream_media of {name} is [image], or empty: nothing else is passed on.")
+    if not isinstance(value, list) or not all(one in get_args(MediumKind) for one in value):
+        raise ValueError(f"upstream_media of {name} is a list of {', '.join(get_args(MediumKind))}.")
     return tuple(value)
 
 
