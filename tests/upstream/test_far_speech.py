@@ -15,6 +15,7 @@ from openai import BadRequestError, OpenAI
 from tests.audio_api.speaking import speaking_server
 from tests.audio_api.test_speech import FORMATS, PATH, TEXT, body, decoded, events_of, sound_of, spoken
 from tests.serving import Served, served, settings_with
+from tests.test_status import until
 from tests.upstream.gateway import SECONDS, client_of, gateway, scripted
 from tis.audio_api.text_to_speak import OPENAI_VOICES
 
@@ -65,10 +66,7 @@ def counted(http: httpx2.Client, metric: str, model: str) -> float:
 def until_voices_are_known(http: httpx2.Client) -> None:
     """The upstream lists them once it has loaded the model; it is asked again and again."""
     assert http.post(PATH, json=body(model="duo", input="Halo.")).status_code == 200
-    end = time.monotonic() + 20
-    while not listed_voices(http, "duo"):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: bool(listed_voices(http, "duo")))
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -167,10 +165,7 @@ def test_a_cancelled_stream_ends_the_work_of_the_upstream(http: httpx2.Client, b
             text += piece
     last = events_of(text)[-1]
     assert (last["type"], last["cancelled"]) == ("speech.audio.done", True)
-    end = time.monotonic() + 20
-    while back.app.state.admission.used("requests"):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: not back.app.state.admission.used("requests"))
 
 
 def test_what_the_upstream_refuses_is_its_400(http: httpx2.Client) -> None:
@@ -189,9 +184,9 @@ def test_half_a_character_is_refused(field: str, http: httpx2.Client) -> None:
 
 
 def test_nothing_is_held_when_all_have_ended(front: Served, back: Served) -> None:
+    admissions = [one.app.state.admission for one in (front, back)]
     resources = ("requests", "body_bytes", "prompt_tokens", "decoded_bytes")
-    for one in (front, back):
-        assert [one.app.state.admission.used(resource) for resource in resources] == [0] * len(resources)
+    until(lambda: not any(one.used(resource) for one in admissions for resource in resources))
 
 
 def wav(samples: Any, rate: int = RATE, *, size: int | None = None) -> bytes:
