@@ -1,4 +1,4 @@
-"""Finds the route of a request by the parts of its path; FastAPI tries each route in turn, those of routers in routers again."""
+"""Finds the route of a request by the parts of its path. FastAPI tries one route after the other, nested ones repeatedly."""
 
 import re
 from collections.abc import Iterator, Sequence
