@@ -299,7 +299,7 @@ def create_app(
 
 
 def _include_routes(app: FastAPI, *, with_tools: bool) -> None:
-    app.include_router(pages_router)  # first: a page asks for a hundred files, and each route before costs time
+    app.include_router(pages_router)
     app.include_router(anthropic_router, prefix="/v1")
     app.include_router(openai_router, prefix="/v1")
     app.include_router(audio_router, prefix="/v1")

@@ -10,6 +10,7 @@ from fastapi.routing import iter_route_contexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -126,7 +127,7 @@ def odd_paths(draw: st.DrawFn, known: list[str]) -> str:
 def test_odd_paths_go_where_fastapi_sends_them(app: FastAPI) -> None:
     known = sorted({path for path, _ in paths_of(app)})
 
-    @settings(max_examples=600, deadline=None)
+    @settings(max_examples=400, deadline=None)
     @given(odd_paths(known), st.sampled_from(METHODS), st.booleans(), st.sampled_from(["", "/api", "/v1", "/v1/"]))
     def same(path: str, method: str, of_anthropic: bool, root_path: str) -> None:
         assert_same(app, method, path, headers=ANTHROPIC if of_anthropic else [], root_path=root_path)
@@ -162,12 +163,17 @@ def test_what_is_no_route_of_fastapi_keeps_its_place_among_the_others() -> None:
     app, room = FastAPI(openapi_url=None), APIRouter()
     index_routes(app)
     room.mount("/files", PlainTextResponse("mounted in a room"))
-    app.add_route("/plain/{name}", lambda request: PlainTextResponse("plain"))
+
+    async def plain(request: Request) -> PlainTextResponse:
+        return PlainTextResponse("plain")
+
+    app.add_route("/plain/{name}", plain)
     app.include_router(room, prefix="/room")
     app.mount("/files", PlainTextResponse("mounted"))
     app.router.routes.append(Mount("/all/{rest}", PlainTextResponse("later")))
     app.get("/files/{name}")(lambda name: None)
     app.get("/all/{name}/{more}")(lambda name, more: None)
+    app.get("/last")(lambda: None)
     for path in ("/plain/x", "/room/files/x", "/files/x", "/files", "/all/x/y", "/nowhere", "/plain/x/"):
         for method in METHODS:
             assert_same(app, method, path)

@@ -1,4 +1,4 @@
-"""Finds the route of a request by the parts of its path. FastAPI tries one route after the other, nested ones repeatedly."""
+"""Finds the route of a request by the parts of its path; FastAPI tries one after the other, and nested ones again."""
 
 import re
 from collections.abc import Iterator, Sequence
