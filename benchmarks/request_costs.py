@@ -52,6 +52,7 @@ async def answer(app: FastAPI, method: str, path: str) -> int:
         "query_string": b"",
         "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
         "client": ("127.0.0.1", 50_000),
+        "server": ("127.0.0.1", 8000),
         "state": {},
     }
     await app(scope, receive, send)
