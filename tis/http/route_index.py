@@ -54,7 +54,7 @@ class RouteIndex:
 
     def _chosen(self, scope: Scope) -> tuple[BaseRoute, Scope] | None:
         has_path = None
-        for route in self._candidates(get_route_path(scope)):
+        for route in self.candidates(get_route_path(scope)):
             match, child_scope = route.matches(scope)
             if match is Match.FULL:
                 return route, child_scope
@@ -70,7 +70,7 @@ class RouteIndex:
         changed = {**scope, "path": path}
         return str(URL(scope=changed)) if self._chosen(changed) else None
 
-    def _candidates(self, path: str) -> list[BaseRoute]:
+    def candidates(self, path: str) -> list[BaseRoute]:
         """All routes that may match, in the order of the app; most paths have one or two."""
         if sum(map(len, self._lists)) != self._num_read:
             self._read_routes()
