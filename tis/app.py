@@ -45,6 +45,7 @@ from tis.http.error_handlers import (
 from tis.http.file_watch import FileWatch
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
+from tis.http.route_index import index_routes
 from tis.http.slow_readers import cut_slow_reader
 from tis.ktp.engine_vision import EngineVision
 from tis.ktp.lazy_ocr import LazyOcr
@@ -291,13 +292,14 @@ def create_app(
     )
     app.state.model_idle_seconds = settings.model_idle_seconds
     _include_routes(app, with_tools=settings.mcp_server)
+    index_routes(app)
     install_error_handlers(app)
     add_middlewares(app, settings, keys, marketplace, read_tokens, admission, tracer)
     return app
 
 
 def _include_routes(app: FastAPI, *, with_tools: bool) -> None:
-    app.include_router(pages_router)  # first: a page asks for a hundred files, and each route before costs time
+    app.include_router(pages_router)
     app.include_router(anthropic_router, prefix="/v1")
     app.include_router(openai_router, prefix="/v1")
     app.include_router(audio_router, prefix="/v1")

@@ -1,9 +1,9 @@
 """The OCR engine, which is imported and loaded with the first picture."""
 
-import importlib.util
 import threading
 from collections.abc import Callable
 from datetime import date
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from tis.ktp.errors import RETRY_SECONDS, OcrUnavailable
@@ -42,15 +42,14 @@ class LazyOcr:
         self._load = load
         self._reader: PictureReader | None = None
         self._lock = threading.Lock()
-        self.failure = self._missing()
+        # Looked for once: to ask the disk takes as long as the rest of /health.
+        missing = [] if load is not load_ocr else [name for name in _OCR_PACKAGES if find_spec(name) is None]
+        self.is_installed = not missing
+        self.failure = f"The OCR engine is not installed: {', '.join(missing)}." if missing else None
 
     @property
     def is_loaded(self) -> bool:
         return self._reader is not None
-
-    @property
-    def is_installed(self) -> bool:
-        return self._load is not load_ocr or self._missing() is None
 
     def reader(self) -> PictureReader:
         """Blocks. Raises OcrUnavailable."""
@@ -67,9 +66,3 @@ class LazyOcr:
             raise OcrUnavailable(self.failure, retry_after=RETRY_SECONDS) from None
         self.failure = None
         return reader
-
-    def _missing(self) -> str | None:
-        if self._load is not load_ocr:
-            return None
-        missing = [name for name in _OCR_PACKAGES if importlib.util.find_spec(name) is None]
-        return f"The OCR engine is not installed: {', '.join(missing)}." if missing else None
