@@ -89,7 +89,11 @@ class RedisClients:
         login = {"username": unquote(user) or None, "password": unquote(password) or None}
         sentinel = cast(Any, Sentinel)(addresses, sentinel_kwargs={"socket_timeout": 2.0}, **options, **login)
         self._sentinels += sentinel.sentinels
-        of_pool = {"connection_pool_class": BlockingSentinelPool, "timeout": seconds, "max_connections": max_connections}
+        of_pool = {
+            "connection_pool_class": BlockingSentinelPool,
+            "timeout": seconds,
+            "max_connections": max_connections,
+        }
         return cast(Redis, sentinel.master_for(service, db=int(database or 0), **of_pool))
 
 
