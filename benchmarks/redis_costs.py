@@ -42,6 +42,7 @@ class Counters:
     out_bytes: int
     commands: int
     scripts: int
+    events: int
 
     def __sub__(self, other: "Counters") -> "Counters":
         return Counters(*(getattr(self, name) - getattr(other, name) for name in self.__slots__))
@@ -58,6 +59,7 @@ def counters(server: RedisServer) -> Counters:
         info["total_net_output_bytes"],
         calls,
         info.get("cmdstat_evalsha", {}).get("calls", 0),
+        info.get("cmdstat_xadd", {}).get("calls", 0),
     )
 
 

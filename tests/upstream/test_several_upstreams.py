@@ -168,6 +168,34 @@ def test_the_second_one_gets_what_clients_have_and_blanks_come_once(tmp_path: Pa
     assert continued["max_tokens"] == 6
 
 
+def test_tokens_of_blanks_that_the_second_one_makes_again_count_once(tmp_path: Path) -> None:
+    def token(text: str, **more: Any) -> bytes:
+        one = {"token": text, "bytes": [*text.encode()], "logprob": -0.5, "top_logprobs": []}
+        choice = {"index": 0, "delta": {"content": text}, "logprobs": {"content": [one]}, "finish_reason": None}
+        return event({"object": "chat.completion.chunk", "choices": [{**choice, **more}]})
+
+    first = [HEAD, token("Rice."), token("\n"), token("\n")]
+    usage = event({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 4}})
+    second = [HEAD, token("\n"), token("\n"), token("And"), token(" tea", finish_reason="length"), usage, DONE]
+    turns = iter([first, second])
+
+    def script(send: Send) -> None:
+        for one in next(turns):
+            send(one)
+
+    body = said("Halo", max_tokens=5, stream=True, logprobs=True, stream_options={"include_usage": True})
+    with scripted(script) as one, gateway(tmp_path, one.url, upstream_kind="vllm") as server:
+        with client_of(server) as client:
+            blocks = blocks_of(client.post(CHAT, json=body).text)
+    assert text_of(blocks) == "Rice.\n\nAnd tea"
+    usage_of_all = blocks[-2].chunk["usage"]
+    assert (usage_of_all["prompt_tokens"], usage_of_all["completion_tokens"]) == (6, 5)
+    assert one.bodies[-1]["messages"][-1]["content"] == "Rice." and one.bodies[-1]["max_tokens"] == 4
+    choices = [choice for block in blocks[:-1] for choice in block.chunk["choices"]]
+    told = [token["token"] for choice in choices for token in (choice.get("logprobs") or {}).get("content") or ()]
+    assert told == ["Rice.", "\n", "\n", "And", " tea"]
+
+
 def test_a_prompt_goes_where_its_beginning_is_known(tmp_path: Path) -> None:
     with upstreams("echo", "echo") as both, front_of(tmp_path, both) as client:
         system = {"role": "system", "content": "You sell rice. " * 60}

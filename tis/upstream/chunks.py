@@ -82,9 +82,11 @@ class ChunkReader:
         if type(number) is not int or not 0 <= number < len(self._choices):
             raise failed("sent a choice that nobody asked for")
         choice = self._choices[number]
+        skip = choice.skip
         # A completion has its text beside the index, and log probabilities in lists.
         deltas = self._deltas(choice, {"content": given["text"]} if "text" in given else given.get("delta") or {})
-        logprobs = _logprobs(given.get("logprobs"))
+        is_skipped = choice.skip != skip and not deltas  # clients have it, and its log probabilities
+        logprobs = () if is_skipped else _logprobs(given.get("logprobs"))
         if deltas or logprobs:
             if choice.finish:
                 raise failed("went on behind the end of its answer")

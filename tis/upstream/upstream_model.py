@@ -200,7 +200,7 @@ class UpstreamModel:
                 cancelling.add_done_callback(self._cancels.discard)
 
     async def _try(self, endpoint: Endpoint, request: UpstreamRequest) -> None:
-        num_before = request.num_made
+        num_before = request.num_continued
         body: Mapping[str, Any]
         body, blanks = request.body_now(self.abilities)
         if request.files:

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from tis.admission.ticket import Ticket
@@ -95,6 +96,14 @@ class UpstreamRequest:
     def num_made(self) -> int:
         return self._choices[0].num_pieces
 
+    @property
+    def num_continued(self) -> int:
+        """Of these, how many another upstream gets: it makes tokens again that are dropped as blanks."""
+        choice = self._choices[0]
+        if "prompt" in self._call.body:
+            return choice.num_pieces
+        return choice.num_pieces - sum(1 for _ in takewhile(str.isspace, reversed(choice.texts)))
+
     def cancel(self) -> None:
         self._cancelled.set()
         self._on_cancel(self)
@@ -112,7 +121,7 @@ class UpstreamRequest:
         self.answer.put(item)
 
     def deliver(self, pieces: Sequence[Piece], num_before: int) -> None:
-        """`num_before`: of the pieces that another try has made."""
+        """`num_before`: of the pieces that this try goes on with."""
         now = time.monotonic()
         for piece in pieces:
             if piece.usage and num_before:
@@ -141,10 +150,10 @@ class UpstreamRequest:
         body, choice = self._call.body, self._choices[0]
         if not self.has_begun:
             return body, ""
-        text, left = "".join(choice.texts), max(1, self.prepared.params.max_tokens - choice.num_pieces)
-        continued = {**body, "max_tokens": left}
+        text, num_before = "".join(choice.texts), self.num_continued
+        continued = {**body, "max_tokens": max(1, self.prepared.params.max_tokens - num_before)}
         if "min_tokens" in body:
-            continued["min_tokens"] = max(0, body["min_tokens"] - choice.num_pieces)
+            continued["min_tokens"] = max(0, body["min_tokens"] - num_before)
         if "prompt" in body:
             return {**continued, "prompt": body["prompt"] + text}, ""
         messages = list(body["messages"])

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.faults.cluster.chaos_proxy import proxied
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, running_redis
 from tests.streaming.stores.harness import FAST_REDIS, KEY, OTHER, StoreHarness, until
 from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.stores.redis import RedisStore, RedisTimeouts
@@ -183,6 +183,38 @@ async def test_an_outage_of_redis_takes_no_session_from_its_process(pair: Pair, 
     a.append(b"b")
     await until(lambda: a.is_acknowledged() and a.store.durability == b.store.durability == "durable")
     assert (a.notes.lost, b.notes.taken) == ([], [])
+
+
+@pytest.mark.parametrize("loses", [False, True], ids=["paused", "lost"])
+async def test_a_store_has_caught_up_though_something_new_always_waits(loses: bool) -> None:
+    """As under load: before one token is stored, the next one is made."""
+    with running_redis() as redis:
+        process = SharingProcess(redis.url)
+        await process.open()
+        process.begin_turn()
+        notes = process.acks[KEY] = _AlwaysMore(process)
+        process.append(b"first")
+        await until(lambda: len(notes) > 5)
+        (redis.kill if loses else redis.pause)()
+        await until(lambda: process.store.durability == "degraded")
+        (redis.start if loses else redis.go_on)()
+        await until(lambda: process.store.durability == "durable")
+        notes.is_over = True
+        await until(process.is_acknowledged)
+        assert [event.index for event in await process.read_all()] == list(range(process.memory[KEY][0].next_index))
+        await process.store.close()
+
+
+class _AlwaysMore(list[int]):
+    def __init__(self, process: SharingProcess) -> None:
+        super().__init__()
+        self.is_over = False
+        self._process = process
+
+    def append(self, index: int) -> None:
+        super().append(index)
+        if not self.is_over:
+            self._process.append(b"another")
 
 
 async def test_a_process_that_takes_many_sessions_renews_its_own_lease_meanwhile(redis_server: RedisServer) -> None:

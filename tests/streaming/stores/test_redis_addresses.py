@@ -1,5 +1,6 @@
 """The addresses that REDIS_URL may have: a password, TLS, and Sentinels that know which Redis is the master."""
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from tis.setting_types import SettingsError
 from tis.settings import Settings
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.redis import RedisStore
-from tis.streaming.stores.redis_clients import url_without_password
+from tis.streaming.stores.redis_clients import RedisClients, url_without_password
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import StoreRefused
 
@@ -61,6 +62,19 @@ def sentinel_port(locked: RedisServer, tmp_path: Path) -> Iterator[int]:
 
 async def test_sentinels_say_where_the_master_is(sentinel_port: int) -> None:
     await works(f"redis+sentinel://:{WRITTEN}@127.0.0.1:1,127.0.0.1:{sentinel_port}/sessions/2")
+
+
+async def test_behind_sentinels_too_whoever_finds_all_connections_in_use_waits_for_one(
+    sentinel_port: int, locked: RedisServer
+) -> None:
+    url = f"redis+sentinel://:{WRITTEN}@127.0.0.1:{sentinel_port}/sessions/2"
+    clients = RedisClients(url, seconds=20, wait_seconds=1, max_waits=3)
+    try:
+        news = await asyncio.gather(*(clients.waits.xread({"nothing": "$"}, block=10) for _ in range(120)))
+        assert len(news) == 120 and not any(news)
+        assert locked.ask("INFO", "clients")["connected_clients"] < 20
+    finally:
+        await clients.close()
 
 
 @pytest.fixture

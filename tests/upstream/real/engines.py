@@ -68,7 +68,7 @@ VLLM = EngineProgram(
     "vllm",
     _vllm,
     "vllm:num_requests_running",
-    num_idle_layers=12,
+    num_idle_layers=24,
     variables={"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"},
 )
 PROGRAMS = (LLAMA_CPP, VLLM)

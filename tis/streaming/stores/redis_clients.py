@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.client import Pipeline
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError, ResponseError
@@ -45,6 +45,10 @@ class RedisScript:
             return await cast(Any, redis.eval(self._source, len(keys), *keys, *arguments))
 
 
+class BlockingSentinelPool(SentinelConnectionPool, BlockingConnectionPool):
+    """As the pool without Sentinels: whoever finds all connections in use waits for one."""
+
+
 class RedisClients:
     """`commands` are answered within `seconds`; `waits` may take `wait_seconds` longer, each with a connection."""
 
@@ -76,7 +80,6 @@ class RedisClients:
         if parts.netloc.rpartition("@")[2].startswith(":") or "@" in parts.path + parts.query + parts.fragment:
             raise ValueError("/ ? # and @ of a password must be percent-encoded")
         if parts.scheme != _SENTINEL:
-            # Whoever finds all of them in use waits for one.
             pool = BlockingConnectionPool.from_url(url, timeout=seconds, max_connections=max_connections, **options)
             return Redis.from_pool(pool)
         hosts = [host.rpartition(":") for host in parts.netloc.rpartition("@")[2].split(",")]
@@ -86,7 +89,12 @@ class RedisClients:
         login = {"username": unquote(user) or None, "password": unquote(password) or None}
         sentinel = cast(Any, Sentinel)(addresses, sentinel_kwargs={"socket_timeout": 2.0}, **options, **login)
         self._sentinels += sentinel.sentinels
-        return cast(Redis, sentinel.master_for(service, db=int(database or 0)))
+        of_pool = {
+            "connection_pool_class": BlockingSentinelPool,
+            "timeout": seconds,
+            "max_connections": max_connections,
+        }
+        return cast(Redis, sentinel.master_for(service, db=int(database or 0), **of_pool))
 
 
 def _noticing_ends(kind: Any) -> Any:

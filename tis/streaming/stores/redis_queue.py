@@ -31,6 +31,11 @@ class ChangeQueue:
     def needs_restores(self) -> bool:
         return bool(self._incomplete)
 
+    @property
+    def has_restores(self) -> bool:
+        """Some are still to be made, or to be written."""
+        return bool(self._incomplete) or any(queue[0].mode == "restore" for queue in self._queues.values())
+
     def oldest_queued_at(self) -> float | None:
         return min((queue[0].queued_at for queue in self._queues.values()), default=None)
 

@@ -6,6 +6,7 @@ lost what was written, sessions are written anew from memory.
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -26,6 +27,7 @@ from tis.streaming.stores.store import Committed, Durability, Event, SessionKey,
 _log = logging.getLogger("tis.store")
 _FORGOTTEN_MS = 600_000  # how long a process that was away must see that a session was deleted
 _MAX_NOTES = 4096
+_MAX_LAG_SECONDS = 1.0  # of what waits, when the store has caught up
 # Queues what is written beside sessions; it may get lost when Redis is away.
 Note = Callable[[Pipeline], object]
 
@@ -61,6 +63,7 @@ class RedisWriter:
         self._progress = asyncio.Event()  # the queue has become shorter, or the store degraded
         self._is_stopping = False
         self._rounds_begun = self._rounds_ended = 0
+        self._failed_at = 0.0
 
     def put(self, change: SessionChange) -> None:
         self._check_room(self.queue.put(change))
@@ -92,6 +95,7 @@ class RedisWriter:
 
     def fail(self, label: str, why: str) -> None:
         STORE_ERRORS.labels("redis", label).inc()
+        self._failed_at = time.monotonic()
         if self.durability == "durable":
             self.durability = "degraded"
             self._changed.set()
@@ -133,9 +137,16 @@ class RedisWriter:
             results = await self._send(batch, notes)
             if passing := self._settle(batch, results):
                 raise passing
-        if self.queue.is_empty and self.durability == "degraded":
+        if self.durability == "degraded" and self._has_caught_up():
             self.durability = "durable"
             _log.warning("Redis stores sessions again, and has caught up")
+
+    def _has_caught_up(self) -> bool:
+        """The queue need not be empty: under load something new has come whenever a round ends."""
+        if self.queue.has_restores:
+            return False
+        oldest = self.queue.oldest_queued_at()
+        return oldest is None or oldest > max(self._failed_at, time.monotonic() - _MAX_LAG_SECONDS)
 
     async def _send(self, batch: Sequence[SessionChange], notes: Sequence[Note]) -> list[Any]:
         for _ in range(2):
