@@ -195,6 +195,25 @@ def test_no_place_has_all_of_an_order(till: SpreadShop) -> None:
     assert stock(till.shop, product) == {0: (1, 0)} and stock(till.shop, other) == {0: (0, 0), branch: (1, 0)}
 
 
+@pytest.mark.parametrize("with_draft", [False, True])
+def test_holds_that_are_due_leave_the_place_of_an_order_free(till: SpreadShop, with_draft: bool) -> None:
+    """The only place that has both: one by a hold that is due."""
+    till.shop.takes_orders()
+    product, branch = spread(till, own=1, there=1)
+    other = till.shop.product(on_hand=0)
+    till.correct(other, 1, branch)
+    late = till.hold(product, 1, branch_id=branch).json()["id"]
+    till.shop.make_due(late)
+    more = [till.hold(other, 1).json()["id"]] if with_draft else []
+    items = [{"product_id": one, "quantity": 1} for one in ([product] if with_draft else [product, other])]
+    body = {"items": items, "reservations": more, "place": PICKUP}
+    placed = made(till.client.post("/api/orders", json=body, headers=till.buyer))
+    assert placed["branch_id"] == branch
+    assert stock(till.shop, product) == {0: (1, 0), branch: (1, 1)}
+    assert stock(till.shop, other) == {0: (0, 0), branch: (1, 1)}
+    assert till.client.get(f"/api/reservations/{late}", headers=till.buyer).json()["status"] == "expired"
+
+
 def test_the_courier_comes_from_the_place_that_sends(till: SpreadShop) -> None:
     till.shop.takes_orders()
     rules = {"takes_orders": True, "courier_bands": [{"up_to_km": 5, "fee": 5000}, {"up_to_km": 200, "fee": 90000}]}
