@@ -33,7 +33,16 @@ def test_a_hold_takes_from_the_place_that_the_buyer_names(till: SpreadShop) -> N
     hold = till.hold(product, 2, branch_id=branch).json()
     assert hold["branch_id"] == branch and stock(till.shop, product) == {0: (5, 0), branch: (2, 2)}
     refused = till.hold(product, 1, branch_id=branch)
-    assert (refused.status_code, refused.json()["detail"]) == (409, "Only 0 left at this place, and 5 in all")
+    assert (refused.status_code, refused.json()) == (
+        409,
+        {
+            "detail": "Only 0 left at this place, and 5 in all",
+            "code": "insufficient_at_this_place",
+            "product_id": product,
+            "left": 0,
+            "in_all": 5,
+        },
+    )
     assert till.hold(product, 1, branch_id=0).json()["branch_id"] == 0
 
 
@@ -51,6 +60,7 @@ def test_units_of_two_places_are_not_held_together(till: SpreadShop) -> None:
     product, branch = spread(till, own=2, there=2)
     refused = till.hold(product, 3)
     assert (refused.status_code, refused.json()["detail"]) == (409, "Only 2 left at one place, and 4 in all")
+    assert (refused.json()["code"], refused.json()["left"]) == ("insufficient_at_one_place", 2)
     assert stock(till.shop, product) == {0: (2, 0), branch: (2, 0)}
 
 

@@ -134,10 +134,15 @@ def _too_few(session: Session, product_id: int, quantity: int, wish: PlaceWish, 
     everywhere = require_on_sale(session, product_id)
     shares = shares_of(session, [product_id])[product_id]
     if not wish.branch_id and (len(shares) == 1 or (wish.branch_id is None and everywhere < quantity)):
-        return Conflict(f"Only {everywhere} left{named}", code="insufficient_stock")
+        counted = {"product_id": product_id, "left": everywhere}
+        return Conflict(f"Only {everywhere} left{named}", code="insufficient_stock", details=counted)
     left = wish.max_at_one(shares)
-    where = "at this place" if wish.branch_id is not None else "at one place"
-    return Conflict(f"Only {left} left{named} {where}, and {everywhere} in all", code="insufficient_stock")
+    where = "this place" if wish.branch_id is not None else "one place"
+    return Conflict(
+        f"Only {left} left{named} at {where}, and {everywhere} in all",
+        code=f"insufficient_at_{where.replace(' ', '_')}",
+        details={"product_id": product_id, "left": left, "in_all": everywhere},
+    )
 
 
 def _promotion_for(session: Session, product_id: int, quantity: int) -> tuple[Promotion | None, list[int]]:
