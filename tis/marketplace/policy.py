@@ -184,11 +184,6 @@ def order_roles(principal: Principal, buyer: str | None, supplier_id: int, *, is
     return roles
 
 
-def may_call(principal: Principal, route: str) -> bool:
-    """Whether a program may call it with the scopes of its token. Others may call every route."""
-    return not principal.is_program or SCOPE_OF_ROUTE.get(route) in principal.scopes
-
-
 def talk_sides(principal: Principal, buyer: str | None, supplier_id: int) -> set[OrderRole]:
     """As whom the caller reads and writes in a talk. For others there is none, nor for admins and programs."""
     if principal.is_open and principal.account is None:  # a talk of nobody is the own one

@@ -20,7 +20,7 @@ from tis.marketplace.orders.schemas import (
     OrderView,
 )
 from tis.marketplace.orders.states import CLOCK_TARGET, DEEDS, ENDS, MOVES, OrderState, find_move
-from tis.marketplace.policy import OrderRole, may_call, order_roles, require_somebody, sees_order_contact
+from tis.marketplace.policy import SCOPE_OF_ROUTE, OrderRole, order_roles, require_somebody, sees_order_contact
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.stock.sales import describe_buyers
 from tis.marketplace.tables import Order, OrderAddress, OrderLine, OrderMove
@@ -162,9 +162,14 @@ def _may_become(principal: Principal, order: Order) -> list[OrderState]:
     return [
         target
         for target in targets
-        if may_call(principal, f"POST /orders/{{order_id}}/{DEEDS[target]}")
+        if _may_call(principal, f"POST /orders/{{order_id}}/{DEEDS[target]}")
         and any(find_move(state, target, role, order.payment_method, is_late=is_late) for role in roles)
     ]
+
+
+def _may_call(principal: Principal, route: str) -> bool:
+    """A program, with the scopes of its token."""
+    return not principal.is_program or SCOPE_OF_ROUTE.get(route) in principal.scopes
 
 
 def _sees_where_it_goes(principal: Principal, order: Order) -> bool:
