@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -139,10 +140,15 @@ def test_who_comes_too_late_for_a_place_reads_it_in_the_language_of_the_page(vis
     _place(shop, _MALANG).check()
     branch = next(one["branch_id"] for one in product["places"] if one["name"] == _MALANG)
     path = f"{server.url}/api/products/{product['id']}/reservations"
-    held = httpx2.post(path, json={"quantity": before[_MALANG], "branch_id": branch}).json()
+    # Who has no token is the buyer of the page here.
+    body = {"name": "Dewi Specimen", "email": f"{uuid4()}@example.com", "password": "a sentence nobody guesses"}
+    token = httpx2.post(f"{server.url}/api/auth/register", json=body).raise_for_status().json()["access_token"]
+    faster = {"Authorization": f"Bearer {token}"}
+    wanted = {"quantity": before[_MALANG], "branch_id": branch}
+    held = httpx2.post(path, json=wanted, headers=faster).raise_for_status().json()
     shop.button("shop.hold.do").click()
     in_all = sum(before.values()) - before[_MALANG]
     expect(page.get_by_role("alert")).to_have_text(t("fault.insufficient_at_this_place", left=0, in_all=in_all))
     require_accessible(page)
     visitor.picture(page, "shop-places-too-late")
-    httpx2.post(f"{server.url}/api/reservations/{held['id']}/release").raise_for_status()
+    httpx2.post(f"{server.url}/api/reservations/{held['id']}/release", headers=faster).raise_for_status()
