@@ -15,6 +15,7 @@ from tests.databases import new_sqlite
 from tests.serving import server_process, wait_until_live
 from tests.test_status import until
 from tis.database.database import Database
+from tis.errors import Draining
 from tis.http.documents import DocumentCache
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.marketplace.market import Market, MarketRules
@@ -187,6 +188,19 @@ def test_closing_waits_for_an_import_that_has_begun(app: AppWithMarketplace, imp
     importing.may_end.set()
     closing.join(20)
     assert not closing.is_alive() and marketplace.is_loaded
+
+
+@pytest.mark.parametrize("at_start", [True, False])
+def test_who_asks_for_it_after_the_close_began_is_refused_and_nothing_is_left_open(
+    app: AppWithMarketplace, importing: ControlledImport, at_start: bool
+) -> None:
+    importing.may_end.set()
+    marketplace = LazyMarketplace(app, importing, at_start=at_start)
+    marketplace.open()
+    marketplace.close()
+    with pytest.raises(Draining):
+        _ = marketplace.market
+    assert importing.runs == 0 and not marketplace.is_loaded
 
 
 @pytest.mark.slow

@@ -30,7 +30,13 @@ class ServiceError(Exception):
     code: str | None = None
 
     def __init__(
-        self, message: str, *, param: str | None = None, code: str | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: float | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -38,7 +44,7 @@ class ServiceError(Exception):
         self.code = code or type(self).code
         self.retry_after = retry_after
         self.may_be_repeated = True
-        self.details: Mapping[str, Any] = {}  # what an API may add to the body
+        self.details: Mapping[str, Any] = details or {}  # what an API may add to the body
 
     @property
     def headers(self) -> dict[str, str]:

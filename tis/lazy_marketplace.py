@@ -10,6 +10,7 @@ from starlette._utils import get_route_path
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tis.errors import Draining
 from tis.http.described_errors import describe_errors
 from tis.observability.collector import exempt_imported_objects
 from tis.observability.logs import log_exception
@@ -53,10 +54,15 @@ class LazyMarketplace:
 
     @property
     def market(self) -> "Market":
-        """Imports the marketplace unless `is_loaded`. Must not be called on the event loop before that."""
+        """Imports the marketplace unless `is_loaded`. Must not be called on the event loop before that.
+
+        Raises Draining once the server closes: nobody would close what is loaded then.
+        """
         if self._market is None:
             with self._loading:
                 if self._market is None:
+                    if self._closing.is_set():
+                        raise Draining
                     self._market = self._load()
                     if self._is_open:
                         self._begin(lambda: False)
@@ -98,6 +104,8 @@ class LazyMarketplace:
                 break
         try:
             self.market.open()
+        except Draining:  # the server has begun to close meanwhile
+            return
         except Exception as fault:
             log_exception("the marketplace cannot be opened", fault, "-")
 

@@ -53,7 +53,7 @@ class Good:
 
 def goods_of_sample() -> dict[str, Good]:
     suppliers = json.loads(SAMPLE.read_text(encoding="utf-8"))["suppliers"]
-    rows = [(product, shop) for shop in suppliers for product in shop["products"]]
+    rows = [(row, shop) for shop in suppliers for one in (shop, *shop.get("groups", ())) for row in one["products"]]
     goods = (_good(product, shop["business_name"], shop["city"], product["stock"]) for product, shop in rows)
     return {good.name: good for good in goods}
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -129,3 +130,25 @@ def test_an_order_is_of_the_chosen_place_whose_courier_is_near(visitor: Visitor,
     shop.dialog.get_by_role("button", name=t("order.place.do"), exact=True).click()
     expect(shop.dialog).to_have_count(0)
     assert _units(server) == {**before, _MALANG: before[_MALANG] - 1}
+
+
+@in_looks(*ALL_LOOKS)
+def test_who_comes_too_late_for_a_place_reads_it_in_the_language_of_the_page(visitor: Visitor, server: Served) -> None:
+    product, before = _spread(server), _units(server)
+    page = visitor.open(f"{server.url}/shop#/p/{product['id']}")
+    shop, t = ShopPage(page, visitor.look), visitor.look.t
+    _place(shop, _MALANG).check()
+    branch = next(one["branch_id"] for one in product["places"] if one["name"] == _MALANG)
+    path = f"{server.url}/api/products/{product['id']}/reservations"
+    # Who has no token is the buyer of the page here.
+    body = {"name": "Dewi Specimen", "email": f"{uuid4()}@example.com", "password": "a sentence nobody guesses"}
+    token = httpx2.post(f"{server.url}/api/auth/register", json=body).raise_for_status().json()["access_token"]
+    faster = {"Authorization": f"Bearer {token}"}
+    wanted = {"quantity": before[_MALANG], "branch_id": branch}
+    held = httpx2.post(path, json=wanted, headers=faster).raise_for_status().json()
+    shop.button("shop.hold.do").click()
+    in_all = sum(before.values()) - before[_MALANG]
+    expect(page.get_by_role("alert")).to_have_text(t("fault.insufficient_at_this_place", left=0, in_all=in_all))
+    require_accessible(page)
+    visitor.picture(page, "shop-places-too-late")
+    httpx2.post(f"{server.url}/api/reservations/{held['id']}/release", headers=faster).raise_for_status()

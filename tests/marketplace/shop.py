@@ -42,9 +42,12 @@ class Shop:
 
     def editor(self) -> int:
         user_id = self.user()
-        with self.market.writing() as session:
-            session.add(SupplierMember(supplier_id=self.id, user_id=user_id, role="editor"))
+        self.employ(user_id)
         return user_id
+
+    def employ(self, user_id: int, role: str = "editor") -> None:
+        with self.market.writing() as session:
+            session.add(SupplierMember(supplier_id=self.id, user_id=user_id, role=role))
 
     def takes_orders(self, **rules: Any) -> None:
         values = {"accept_hours": 24, "pay_hours": 24, "return_days": 7, "tax_rate": 0, **rules}

@@ -224,8 +224,8 @@ TABLE = {
     "PUT /api/reviews/{review_id}": same_in_open_mode(AUTHOR, json={"rating": 1}),
     "DELETE /api/reviews/{review_id}": same_in_open_mode(AUTHOR),
     "GET /api/suppliers/{supplier_id}/reviews": RoutePolicy(EVERYBODY),
-    "PUT /api/reviews/{review_id}/answer": RoutePolicy(MEMBERS, json={"body": "Terima kasih"}),
-    "DELETE /api/reviews/{review_id}/answer": RoutePolicy(MEMBERS),
+    "PUT /api/reviews/{review_id}/answer": RoutePolicy(MEMBERS, EVERYBODY - AUTHOR, json={"body": "Terima kasih"}),
+    "DELETE /api/reviews/{review_id}/answer": RoutePolicy(MEMBERS, EVERYBODY - AUTHOR),
     "PUT /api/reviews/{review_id}/status": same_in_open_mode(ADMIN, json={"status": "hidden"}),
     # Words
     "GET /api/categories": RoutePolicy(EVERYBODY),

@@ -121,7 +121,7 @@ def test_every_documented_form_of_the_contract_is_among_them() -> None:
         "/api/suppliers?city=Jakarta&skip=0&limit=100",
         "/api/suppliers/6",
         "POST http://127.0.0.1:3000/api/suppliers/6/products",
-        "PUT http://127.0.0.1:3000/api/products/16",
+        "PUT http://127.0.0.1:3000/api/products/22",
         "/api/products?category=laptop",
         "/api/products/search?q=laptop+gaming",
         "POST http://127.0.0.1:3000/api/users/register",

@@ -29,14 +29,22 @@ _SCHEMAS: Mapping[str, dict[str, Any]] = {
         id={"type": ["string", "integer", "null"]},
         error=_object(code={"type": "integer"}, message=_TEXT),
     ),
-    "DetailError": _object(
-        detail={
-            "anyOf": [
-                {"type": "string", "description": "what is wrong"},
-                {"type": "array", "items": _object(type=_TEXT, loc={"type": "array", "items": _TEXT}, msg=_TEXT)},
-            ]
-        }
-    ),
+    "DetailError": {
+        "type": "object",
+        "properties": {
+            "detail": {
+                "anyOf": [
+                    {"type": "string", "description": "what is wrong"},
+                    {"type": "array", "items": _object(type=_TEXT, loc={"type": "array", "items": _TEXT}, msg=_TEXT)},
+                ]
+            },
+            "code": {
+                "type": "string",
+                "description": "of some conflicts, to say them in another language; their numbers stand beside it",
+            },
+        },
+        "required": ["detail"],
+    },
 }
 _NO_ERRORS = ("/live", "/ready", "/health")
 _VALIDATION = "HTTPValidationError"  # FastAPI's own: no API here answers in exactly this shape

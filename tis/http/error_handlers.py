@@ -56,6 +56,8 @@ def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     if speaks_anthropic(scope):
         return anthropic_response(scope, error)
     body: Mapping[str, Any] = {"detail": error.message[:_MAX_MESSAGE_CHARS]}
+    if error.details:  # a page says it in its own language, with these numbers
+        body = {**body, "code": error.code, **error.details}
     headers = error.headers
     if path == "/v1" or path.startswith(OPENAI_PATHS):
         body = error_body(error)

@@ -70,6 +70,7 @@ SCOPE_OF_ROUTE: dict[str, TokenScope] = {
     "PUT /products/{product_id}/pictures/{picture_id}": "goods",
     "DELETE /products/{product_id}/pictures/{picture_id}": "goods",
 }
+OWN_HOLD = "You hold this yourself: another member of the shop answers it, and you can release it."
 ROLE_REFUSED = "Only an admin gives roles, with `PUT /api/users/{user_id}/grants`: leave `role` out."
 
 
@@ -137,13 +138,21 @@ def require_holder(principal: Principal, actor: str | None, supplier_id: int | N
 def require_seller(
     principal: Principal,
     supplier_id: int,
+    buyer: str | None,
     reason: str = "Only the shop sells what is held. Who holds it can release it.",
 ) -> None:
     """To sell reserved stock, and to accept or refuse a reservation of it. In open mode a request without a token
-    counts as the supplier's."""
+    counts as the supplier's.
+
+    As with orders, nobody answers the own reservation, nor do programs with a token that they made: another member
+    does. The shop's own account sells what it put aside.
+    """
     is_unauthenticated = principal.is_open and principal.account is None
     if not (is_unauthenticated or principal.is_admin or supplier_id in principal.supplier_ids):
         raise _refusal(principal, reason)
+    is_own = buyer is not None and buyer in (principal.account, principal.token_of)
+    if is_own and buyer != f"supplier:{supplier_id}":
+        raise Forbidden(OWN_HOLD)
 
 
 def sees_buyer(principal: Principal, accepted_at: datetime | None, status: str) -> bool:

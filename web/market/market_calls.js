@@ -1,7 +1,7 @@
 /** Calls of the marketplace's API, with the token of whoever is signed in. A token that has run out is exchanged once. */
 
 import { ApiError, call } from "../app/api.js";
-import { language } from "../app/words.js";
+import { language, wordOr } from "../app/words.js";
 import { signal } from "../app/view.js";
 
 const NAME = "tis.market.tokens";
@@ -37,7 +37,13 @@ export async function marketJson(path, options) {
 
 function send(path, { headers = {}, ...options }) {
   const login = tokens.value ? { Authorization: `Bearer ${tokens.value.access_token}` } : {};
-  return call(path, { ...options, key: null, headers: { "Accept-Language": language.value, ...login, ...headers } });
+  return call(path, { ...options, key: null, headers: { "Accept-Language": language.value, ...login, ...headers } }).catch(sayInOwnWords);
+}
+
+/** Faults with a code have their words in every language; others have those of the server. */
+function sayInOwnWords(fault) {
+  if (fault.body?.code) fault.message = wordOr(`fault.${fault.body.code}`, fault.message, fault.body);
+  throw fault;
 }
 
 let refreshing = null;

@@ -19,7 +19,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.service import change_product
 from tis.marketplace.promotions.service import PromotionSweep
 from tis.marketplace.suppliers.service import set_status
-from tis.marketplace.tables import Notice, ProductAlert, Promotion
+from tis.marketplace.tables import Notice, Product, ProductAlert, Promotion, Supplier
 
 
 @pytest.fixture
@@ -246,3 +246,24 @@ def test_an_erased_account_leaves_no_alerts_and_its_export_has_them(watched: Wat
     watched.look()
     with watched.shop.market.reading() as session:
         assert not session.scalars(select(Notice).where(Notice.account == f"user:{watched.buyer_id}")).all()
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"), [("delete", "product_gone"), ("suspend", "shop_suspended"), ("close", "shop_closed")]
+)
+def test_an_alert_on_goods_that_are_not_offered_says_so_and_no_price(watched: Watched, deed: str, reason: str) -> None:
+    """Of a product that nobody else can read by now, the price is not told by the list of alerts either."""
+    path, product = "/api/alerts", watched.product()
+    made = watched.alert(product, "fall").json()
+    assert (made["price"], made["closed_reason"]) == (100_000, None)
+    with watched.shop.market.writing() as session:
+        if deed == "delete":
+            session.get_one(Product, product).deleted_at = now()
+        else:
+            values = {"deleted_at": now()} if deed == "close" else {"status": "suspended"}
+            session.execute(update(Supplier).where(Supplier.id == watched.shop.id).values(**values))
+    assert watched.client.get(f"/api/products/{product}", headers=watched.buyer).status_code == 404
+    [listed] = watched.client.get(path, headers=watched.buyer).json()
+    assert listed == {**made, "price": None, "closed_reason": reason}
+    assert watched.client.delete(f"{path}/{made['id']}", headers=watched.buyer).json() == listed
+    assert watched.client.get(path, headers=watched.buyer).json() == []

@@ -33,7 +33,16 @@ def test_a_hold_takes_from_the_place_that_the_buyer_names(till: SpreadShop) -> N
     hold = till.hold(product, 2, branch_id=branch).json()
     assert hold["branch_id"] == branch and stock(till.shop, product) == {0: (5, 0), branch: (2, 2)}
     refused = till.hold(product, 1, branch_id=branch)
-    assert (refused.status_code, refused.json()["detail"]) == (409, "Only 0 left at this place, and 5 in all")
+    assert (refused.status_code, refused.json()) == (
+        409,
+        {
+            "detail": "Only 0 left at this place, and 5 in all",
+            "code": "insufficient_at_this_place",
+            "product_id": product,
+            "left": 0,
+            "in_all": 5,
+        },
+    )
     assert till.hold(product, 1, branch_id=0).json()["branch_id"] == 0
 
 
@@ -51,6 +60,7 @@ def test_units_of_two_places_are_not_held_together(till: SpreadShop) -> None:
     product, branch = spread(till, own=2, there=2)
     refused = till.hold(product, 3)
     assert (refused.status_code, refused.json()["detail"]) == (409, "Only 2 left at one place, and 4 in all")
+    assert (refused.json()["code"], refused.json()["left"]) == ("insufficient_at_one_place", 2)
     assert stock(till.shop, product) == {0: (2, 0), branch: (2, 0)}
 
 
@@ -193,6 +203,25 @@ def test_no_place_has_all_of_an_order(till: SpreadShop) -> None:
     refused = order(till, {product: 1, other: 1})
     assert refused.status_code == 409 and refused.json()["detail"].endswith("at this place, and 1 in all")
     assert stock(till.shop, product) == {0: (1, 0)} and stock(till.shop, other) == {0: (0, 0), branch: (1, 0)}
+
+
+@pytest.mark.parametrize("with_draft", [False, True])
+def test_holds_that_are_due_leave_the_place_of_an_order_free(till: SpreadShop, with_draft: bool) -> None:
+    """The only place that has both: one by a hold that is due."""
+    till.shop.takes_orders()
+    product, branch = spread(till, own=1, there=1)
+    other = till.shop.product(on_hand=0)
+    till.correct(other, 1, branch)
+    late = till.hold(product, 1, branch_id=branch).json()["id"]
+    till.shop.make_due(late)
+    more = [till.hold(other, 1).json()["id"]] if with_draft else []
+    items = [{"product_id": one, "quantity": 1} for one in ([product] if with_draft else [product, other])]
+    body = {"items": items, "reservations": more, "place": PICKUP}
+    placed = made(till.client.post("/api/orders", json=body, headers=till.buyer))
+    assert placed["branch_id"] == branch
+    assert stock(till.shop, product) == {0: (1, 0), branch: (1, 1)}
+    assert stock(till.shop, other) == {0: (0, 0), branch: (1, 1)}
+    assert till.client.get(f"/api/reservations/{late}", headers=till.buyer).json()["status"] == "expired"
 
 
 def test_the_courier_comes_from_the_place_that_sends(till: SpreadShop) -> None:

@@ -58,16 +58,23 @@ def test_a_place_with_units_is_not_closed_and_an_empty_one_is(till: SpreadShop) 
     till.correct(product, 2, branch)
     hold = till.hold(product).json()
     refused = till.change(branch, is_active=False)
-    assert (refused.status_code, refused.json()["detail"]) == (
+    assert (refused.status_code, refused.json()) == (
         409,
-        "2 units of 1 products lie here, 1 of them reserved: move or sell them first.",
+        {
+            "detail": "2 units of 1 products lie here, 1 of them reserved: move or sell them first.",
+            "code": "branch_has_stock",
+            "units": 2,
+            "products": 1,
+            "reserved": 1,
+        },
     )
     till.end("release", hold)
     till.transfer(product, 2, branch, 0)
     assert till.change(branch, is_active=False).json()["is_active"] is False
     path = f"/api/suppliers/{till.shop.id}/branches"
     assert till.client.get(path).json() == [] and len(till.client.get(path, headers=till.seller).json()) == 1
-    assert till.transfer(product, 1, 0, branch).json()["detail"] == "Toko Kemang is closed."
+    closed = till.transfer(product, 1, 0, branch).json()
+    assert closed == {"detail": "Toko Kemang is closed.", "code": "branch_closed", "name": "Toko Kemang"}
     assert till.correct(product, 1, branch).status_code == 409
 
 

@@ -160,6 +160,32 @@ def test_the_secret_of_an_owner_who_left_signs_nothing_more_and_the_others_are_t
     assert f"user:{owner['id']}" in told and f"user:{leaver['id']}" not in told
 
 
+@pytest.mark.parametrize("demoted", [True, False])
+def test_a_webhook_is_off_when_an_owner_who_renewed_its_secret_is_one_no_more(
+    internet: httpx2.Client, owner: dict[str, Any], path: str, required_market: Market, demoted: bool
+) -> None:
+    shop, leaver = path.removesuffix("/webhooks"), register_user(internet)
+    employ(internet, owner, shop, leaver, "owner")
+    known, renewed, kept = (made(internet.post(path, json=HOOK, headers=bearer(owner)))["id"] for _ in range(3))
+    for hook in (known, renewed):
+        made(internet.post(f"{path}/{hook}/secret", headers=bearer(leaver)))
+    made(internet.post(f"{path}/{renewed}/secret", headers=bearer(owner)))
+
+    def seeds() -> tuple[str, str]:
+        with required_market.reading() as session:
+            return session.get_one(Webhook, known).seed, session.get_one(Webhook, kept).seed
+
+    before = seeds()
+    if demoted:
+        body = {"user_id": leaver["id"], "role": "editor"}
+        made(internet.post(f"{shop}/members", json=body, headers=bearer(owner)))
+    else:
+        made(internet.delete(f"{shop}/members/{leaver['id']}", headers=bearer(leaver)))
+    found = {one["id"]: (one["status"], one["off_reason"]) for one in internet.get(path, headers=bearer(owner)).json()}
+    assert found == {known: ("off", "owner_left"), renewed: ("on", None), kept: ("on", None)}
+    assert seeds()[0] != before[0] and seeds()[1] == before[1]
+
+
 def test_a_change_by_another_owner_does_not_keep_the_address_of_one_who_goes(
     internet: httpx2.Client, owner: dict[str, Any], path: str
 ) -> None:

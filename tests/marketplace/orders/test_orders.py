@@ -10,6 +10,8 @@ from tests.marketplace.shop import Shop
 from tests.marketplace.stock.test_reservations import reserve
 from tis.marketplace.auth.shop_tokens import new_shop_token
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.orders.states import DEEDS, MOVES
+from tis.marketplace.policy import TokenScope
 from tis.marketplace.tables import Order, SupplierMember
 
 
@@ -237,3 +239,30 @@ def test_who_works_for_the_shop_by_now_answers_no_own_order(ordering: Ordering, 
     assert ordering.move("return", order, ordering.buyer, reason="x", lines=lines).status_code == 403
     assert ordering.move("refunds", order, ordering.buyer, amount=1, reason="x").status_code == 403
     made(ordering.move("receive", order, ordering.buyer))
+
+
+@pytest.mark.parametrize(
+    ("scopes", "placed", "accepted"),
+    [(["read", "stock"], ["accepted", "refused"], ["handed_over"]), (["read"], [], [])],
+)
+def test_a_program_reads_only_the_moves_that_it_may_make(
+    ordering: Ordering, scopes: list[TokenScope], placed: list[str], accepted: list[str]
+) -> None:
+    order = ordering.order({ordering.shop.product(): 1})
+    with ordering.shop.market.writing() as session:
+        maker = Principal(f"supplier:{ordering.shop.id}", owned_ids=frozenset([ordering.shop.id]))
+        _, secret = new_shop_token(session, maker, ordering.shop.id, "Kasir", scopes, 1)
+    program = {"Authorization": f"Bearer {secret}"}
+    assert ordering.read(order, program).json()["may_become"] == placed
+    assert ordering.read(order, ordering.seller).json()["may_become"] == ["accepted", "refused"]
+    made(ordering.by_shop("accept", order))
+    [listed] = ordering.client.get(f"/api/suppliers/{ordering.shop.id}/orders", headers=program).json()
+    assert listed["may_become"] == accepted
+    assert ordering.move("cancel", order, program, reason="Habis").status_code == 403
+    assert (ordering.move("hand-over", order, program).status_code == 200) == ("stock" in scopes)
+
+
+def test_every_move_of_the_table_that_is_not_the_clocks_has_its_route(ordering: Ordering) -> None:
+    routes = ordering.client.get("/openapi.json").json()["paths"]
+    assert {move.target for move in MOVES} - DEEDS.keys() == {"expired"}
+    assert all(f"/api/orders/{{order_id}}/{deed}" in routes for deed in DEEDS.values())

@@ -85,7 +85,7 @@ def test_the_rate_of_uploads_is_limited() -> None:
 
 def test_the_sample_has_drawn_pictures_that_a_reset_removes(tmp_path: Path) -> None:
     database, url = Database(new_sqlite(tmp_path)), (tmp_path / "drawn").as_uri()
-    assert commands.add_sample(database, url) == "Added 5 suppliers, 15 products, 3 users, 6 reviews."
+    assert commands.add_sample(database, url) == "Added 5 suppliers, 21 products, 3 users, 6 reviews."
     store = open_picture_store(url)
     with database.reading() as session:
         shown = [one.cover for one in load_products(session, range(1, 16))]

@@ -77,6 +77,27 @@ def test_a_shop_lists_its_reviews_and_those_that_wait(internet: httpx2.Client, s
     assert internet.get("/api/suppliers/999999/reviews").status_code == 404
 
 
+def test_who_works_for_the_shop_by_now_neither_changes_nor_answers_the_own_review(
+    internet: httpx2.Client, strict_shop: Shop
+) -> None:
+    author_id = strict_shop.user()
+    author = strict_shop.auth_headers(f"user:{author_id}")
+    review = write(internet, strict_shop.product(), 2, author)
+    answer(internet, review, member(strict_shop))
+    strict_shop.employ(author_id)
+    path = f"/api/reviews/{review['id']}"
+    changed = internet.put(path, json={"rating": 5}, headers=author)
+    why = "You cannot review products of a supplier that you work for."
+    assert (changed.status_code, changed.json()) == (403, {"detail": why})
+    why = "You wrote this review: another member of the shop answers it."
+    for refused in (
+        answer(internet, review, author, "Terima kasih, saya!"),
+        internet.delete(f"{path}/answer", headers=author),
+    ):
+        assert (refused.status_code, refused.json()) == (403, {"detail": why})
+    assert internet.delete(path, headers=author).status_code == 200
+
+
 def test_a_hidden_review_is_neither_listed_nor_answered(internet: httpx2.Client, strict_shop: Shop) -> None:
     product, clerk = strict_shop.product(), member(strict_shop)
     review = write(internet, product, 1, user(strict_shop))

@@ -22,8 +22,19 @@ from tis.marketplace.auth.service import authenticate
 from tis.marketplace.auth.tokens import begin_chain, rotate
 from tis.marketplace.kit.opening_hours import OpeningHours, is_within, local_time, minute_of_week, weekly_spans
 from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.products.variant_keys import variant_key
 from tis.marketplace.seed import commands as seed_commands
-from tis.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, SupplierHours, Table, User
+from tis.marketplace.tables import (
+    PriceChange,
+    Product,
+    ProductGroup,
+    Review,
+    StockMovement,
+    Supplier,
+    SupplierHours,
+    Table,
+    User,
+)
 
 pytestmark = pytest.mark.long
 
@@ -61,8 +72,8 @@ def _closed(request: pytest.FixtureRequest) -> None:
         request.addfinalizer(request.getfixturevalue("seed").market.close)
 
 
-def test_it_brings_five_shops_fifteen_products_and_three_users(seed: SeedCommand) -> None:
-    assert seed.counts()[:3] == [5, 15, 3]
+def test_it_brings_five_shops_their_products_and_three_users(seed: SeedCommand) -> None:
+    assert seed.counts()[:3] == [5, 21, 3]
     with seed.market.reading() as session:
         assert _cities(session) == ["Jakarta", "Bandung", "Surabaya", "Jakarta Selatan", "Medan"]
         assert session.scalar(select(func.count()).where(User.ai_access_enabled)) == 2
@@ -70,6 +81,14 @@ def test_it_brings_five_shops_fifteen_products_and_three_users(seed: SeedCommand
         asked = (Supplier.city == "Jakarta", Product.category == "laptop", Product.price <= 12_000_000)
         found = select(Product.name).join(Product.supplier).where(*asked, Product.on_hand > 0)
         assert session.scalars(found).all() == ["Laptop Gaming Rinjani G15"]
+
+
+def test_a_shirt_comes_in_sizes_and_colours(seed: SeedCommand) -> None:
+    with seed.market.reading() as session:
+        group = session.scalars(select(ProductGroup)).one()
+        variants = session.scalars(select(Product).where(Product.group_id == group.id)).all()
+        assert (group.name, group.axes, len(variants)) == ("Kaos Pelita", ["warna", "ukuran"], 6)
+        assert {one.variant_key for one in variants} == {variant_key(group.axes, one.attributes) for one in variants}
 
 
 def test_the_shops_say_when_they_are_open(seed: SeedCommand) -> None:
@@ -109,7 +128,7 @@ def test_two_concurrent_seedings_add_the_sample_once(seed: SeedCommand) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert seed.counts()[:3] == [5, 15, 3]
+    assert seed.counts()[:3] == [5, 21, 3]
 
 
 def test_ratings_and_stock_agree_with_reviews_and_movements(seed: SeedCommand) -> None:
@@ -130,14 +149,14 @@ def test_products_of_others_stay_unchanged(seed: SeedCommand) -> None:
         session.add(Product(**theirs, category="laptop", category_key="laptop", on_hand=3))
     seed("--many", "100")
     with seed.market.reading() as session:
-        assert session.scalar(select(func.count()).where(PriceChange.product_id == 16)) == 0
+        assert session.scalar(select(func.count()).where(PriceChange.product_id == 22)) == 0
 
 
 def test_reset_removes_everything_and_brings_the_sample_back(seed: SeedCommand) -> None:
     assert "Added a large catalogue of 200 products" in seed("--many", "200")
-    assert seed.count(Product) == 215
+    assert seed.count(Product) == 221
     assert "Removed everything" in seed("--reset", "--yes")
-    assert seed.count(Product) == 15
+    assert seed.count(Product) == 21
 
 
 def test_a_large_catalogue_is_added_once(seed: SeedCommand) -> None:
@@ -145,7 +164,7 @@ def test_a_large_catalogue_is_added_once(seed: SeedCommand) -> None:
     assert "200 products is there already" in seed("--many", "200")
     with pytest.raises(SystemExit, match="--reset removes everything"):
         seed("--many", "300")
-    assert seed.count(Product) == 215
+    assert seed.count(Product) == 221
 
 
 def test_an_admin_is_registered_with_a_password_that_works(seed: SeedCommand) -> None:

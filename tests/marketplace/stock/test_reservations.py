@@ -31,7 +31,10 @@ def test_a_reservation_above_the_stock_is_refused(laptop: httpx2.Client, shop: S
     product = shop.product(on_hand=5)
     reserve(laptop, product, 3)
     refused = reserve(laptop, product, 3)
-    assert (refused.status_code, refused.json()) == (409, {"detail": "Only 2 left"})
+    assert (refused.status_code, refused.json()) == (
+        409,
+        {"detail": "Only 2 left", "code": "insufficient_stock", "product_id": product, "left": 2},
+    )
     assert reserve(laptop, product, 2).json()["available_quantity"] == 0
     assert shop.stock_columns(product) == (5, 5)
 

@@ -13,7 +13,10 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
 from tests.marketplace.stock.test_reservations import end, reserve
 from tests.serving import served, settings_with
+from tis.marketplace.auth.shop_tokens import new_shop_token
 from tis.marketplace.columns import now
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.policy import OWN_HOLD
 from tis.marketplace.tables import Reservation, Supplier
 
 DEWI = {"name": "Dewi Specimen", "email": "dewi@example.com", "phone": "+6281234567890"}
@@ -129,6 +132,33 @@ def test_only_the_shop_accepts_or_refuses(internet: httpx2.Client, strict_shop: 
         )
     path = f"/api/suppliers/{strict_shop.id}/reservations"
     assert [internet.get(path, headers=one).status_code for one in ({}, who, rival)] == [401, 403, 403]
+
+
+@pytest.mark.parametrize("role", ["owner", "editor", "admin"])
+def test_who_works_for_the_shop_by_now_answers_no_own_hold(
+    internet: httpx2.Client, strict_shop: Shop, role: str
+) -> None:
+    buyer_id = strict_shop.user(role="admin" if role == "admin" else "user")
+    who, product = strict_shop.auth_headers(f"user:{buyer_id}"), strict_shop.product()
+    held = hold(internet, product, who)["id"]
+    if role != "admin":
+        strict_shop.employ(buyer_id, role)
+    with strict_shop.market.writing() as session:
+        maker = Principal(f"user:{buyer_id}", owned_ids=frozenset([strict_shop.id]))
+        _, secret = new_shop_token(session, maker, strict_shop.id, "Kasir", ["read", "stock"], 1)
+    for caller in (who, {"Authorization": f"Bearer {secret}"}):
+        for how in ("accept", "commit", "refuse"):
+            refused = end(internet, how, held, **caller)
+            assert (refused.status_code, refused.json()) == (403, {"detail": OWN_HOLD})
+    other = strict_shop.auth_headers(f"user:{strict_shop.editor()}")
+    assert end(internet, "accept", held, **other).json()["status"] == "held"
+    assert end(internet, "release", held, **who).json()["status"] == "released"
+    assert strict_shop.stock_columns(product) == strict_shop.stock_ledger(product) == (5, 0)
+
+
+def test_the_account_of_a_shop_sells_what_it_put_aside(internet: httpx2.Client, strict_shop: Shop) -> None:
+    held = hold(internet, strict_shop.product(), seller(strict_shop))["id"]
+    assert end(internet, "commit", held, **seller(strict_shop)).json()["status"] == "committed"
 
 
 def test_a_suspended_shop_neither_sells_nor_learns_how_to_reach_buyers(

@@ -10,14 +10,20 @@ from tis.marketplace.alerts.schemas import AlertForm, AlertView
 from tis.marketplace.auth.accounts import lock_account, user_account
 from tis.marketplace.columns import now
 from tis.marketplace.context import ServiceRules
+from tis.marketplace.kit.fields import ClosedReason
 from tis.marketplace.kit.news import News
 from tis.marketplace.kit.notice_outbox import notify
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_user
 from tis.marketplace.products.service import find_product
-from tis.marketplace.tables import Product, ProductAlert, ProductFacts
+from tis.marketplace.tables import Product, ProductAlert, ProductFacts, Supplier
 
 CAN_BE_BOUGHT = 1  # as `sellable`
+_WITH_GOODS = (
+    select(ProductAlert, Product, Supplier)
+    .join(Product, Product.id == ProductAlert.product_id)
+    .join(Supplier, Supplier.id == Product.supplier_id)
+)
 
 
 def add_alert(
@@ -47,7 +53,7 @@ def add_alert(
     # Of `below`, what cannot be bought now is news as soon as it can be, if it is cheap enough then.
     alert.last_price = price if is_buyable or form.kind == "fall" else None
     session.flush()
-    return _view(alert, product.name, price)
+    return _view(alert, product, product.supplier)
 
 
 def list_alerts(
@@ -57,19 +63,18 @@ def list_alerts(
     wanted = [ProductAlert.user_id == require_user(principal)]
     wanted += [ProductAlert.product_id == product_id] if product_id else []
     wanted += [ProductAlert.id < before] if before else []
-    rows = select(ProductAlert, Product.name, Product.price).join(Product, Product.id == ProductAlert.product_id)
-    found = session.execute(rows.where(*wanted).order_by(ProductAlert.id.desc()).limit(limit))
+    found = session.execute(_WITH_GOODS.where(*wanted).order_by(ProductAlert.id.desc()).limit(limit))
     return [_view(*row) for row in found]
 
 
 def delete_alert(session: Session, principal: Principal, alert_id: int) -> AlertView:
     user_id = require_user(principal)
-    rows = select(ProductAlert, Product.name, Product.price).join(Product, Product.id == ProductAlert.product_id)
-    row = session.execute(rows.where(ProductAlert.id == alert_id, ProductAlert.user_id == user_id)).one_or_none()
+    own = ProductAlert.id == alert_id, ProductAlert.user_id == user_id
+    row = session.execute(_WITH_GOODS.where(*own)).one_or_none()
     if row is None:
         raise NotFound("Alert not found")
-    alert, name, price = row
-    view = _view(alert, name, price)
+    alert, product, supplier = row
+    view = _view(alert, product, supplier)
     session.delete(alert)
     return view
 
@@ -117,6 +122,17 @@ def _look(session: Session, alert: ProductAlert, facts: Row[int, int, int]) -> N
     alert.last_price = price
 
 
-def _view(alert: ProductAlert, name: str, price: int) -> AlertView:
+def _view(alert: ProductAlert, product: Product, supplier: Supplier) -> AlertView:
+    """What is gone may come back: its alert stays, and says no price."""
+    reason: ClosedReason | None = None
+    if not supplier.is_active:
+        reason = "shop_closed" if supplier.deleted_at is not None else "shop_suspended"
+    elif product.deleted_at is not None:
+        reason = "product_gone"
     own = ("id", "product_id", "kind", "max_price", "created_at", "told_at")
-    return AlertView(**{one: getattr(alert, one) for one in own}, product_name=name, price=price)
+    return AlertView(
+        **{one: getattr(alert, one) for one in own},
+        product_name=product.name,
+        price=None if reason else product.price,
+        closed_reason=reason,
+    )

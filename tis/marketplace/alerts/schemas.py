@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from tis.marketplace.kit.docs import responses, schema_example
-from tis.marketplace.kit.fields import Price, ShortName
+from tis.marketplace.kit.fields import ClosedReason, Price, ShortName
 from tis.marketplace.kit.unknown_fields import StrictBody
 
 AlertKind = Literal["below", "fall", "stock"]
@@ -18,6 +18,7 @@ _ALERT: dict[str, Any] = {
     "kind": "below",
     "max_price": 14500000,
     "price": 15999000,
+    "closed_reason": None,
     "created_at": "2026-12-01T03:00:00Z",
     "told_at": None,
 }
@@ -60,7 +61,11 @@ class AlertView(BaseModel):
     product_name: str
     kind: AlertKind
     max_price: int | None
-    price: int = Field(description="in force now")
+    price: int | None = Field(description="in force now; null while the product is not offered")
+    closed_reason: ClosedReason | None = Field(
+        description="why the product is not offered, and the alert tells nothing: deleted, or of a shop that closed or "
+        "is suspended"
+    )
     created_at: datetime
     told_at: datetime | None = Field(description="when it last told something")
 

@@ -127,6 +127,7 @@ def _principal_of(row: ShopToken, request_id: str) -> Principal:
         supplier_ids=frozenset({row.supplier_id}),
         request_id=request_id,
         is_program=True,
+        scopes=frozenset(row.scopes.split()),
         token_of=row.created_by,
     )
 

@@ -106,6 +106,7 @@ def _require_empty(session: Session, branch: Branch) -> None:
         raise Conflict(
             f"{on_hand} units of {products} products lie here, {reserved} of them reserved: move or sell them first.",
             code="branch_has_stock",
+            details={"units": int(on_hand), "products": products, "reserved": int(reserved)},
         )
 
 
@@ -133,7 +134,8 @@ def transfer_units(
         raise Conflict(
             f"Only {share.available} of {share.on_hand} units at this place are not reserved: this would take "
             f"{form.quantity}.",
-            code="insufficient_stock",
+            code="units_reserved",
+            details={"free": share.available, "on_hand": share.on_hand, "asked": form.quantity},
         )
     for branch_id, delta in ((form.from_branch_id, -form.quantity), (form.to_branch_id, form.quantity)):
         add_to_share(session, UnitsAt(product_id, branch_id), on_hand=delta)

@@ -157,5 +157,5 @@ def lock_branch_shared(session: Session, branch_id: int, supplier_id: int) -> Br
 def lock_open_branch(session: Session, branch_id: int, supplier_id: int) -> Branch:
     branch = lock_branch_shared(session, branch_id, supplier_id)
     if not branch.is_active:
-        raise Conflict(f"{branch.name} is closed.", code="branch_closed")
+        raise Conflict(f"{branch.name} is closed.", code="branch_closed", details={"name": branch.name})
     return branch

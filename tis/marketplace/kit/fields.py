@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from email_validator import EmailNotValidError, validate_email
 from fastapi import Path
@@ -108,6 +108,8 @@ def words_up_to(max_chars: int) -> Any:
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
 Name = text_up_to(200)
 Title = text_up_to(255)
+# Why a product is not offered, or a talk does not go on.
+ClosedReason = Literal["product_gone", "shop_closed", "shop_suspended"]
 ShortName = text_up_to(100)  # of a category, a brand, an attribute
 City = text_up_to(100)
 VERIFIED_DESCRIPTION = "`true`: only shops with the badge: its person showed an identity card"

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
@@ -59,14 +59,15 @@ def forget_deliveries(session: Session, accounts: Collection[str]) -> None:
 
 
 def turn_off_webhooks_of(session: Session, account: str, supplier_id: int | None = None) -> list[News]:
-    """Of one who may no longer set any: the address may be theirs, and they know the secret, so it is another one
+    """Of one who may no longer set any: the address may be theirs, or they know the secret, so it is another one
     then. Another owner looks at it, makes a secret, and turns it on again. Returns what the shops are told."""
-    own = [Webhook.set_by == account]
+    own = [or_(Webhook.set_by == account, Webhook.secret_by == account)]
     if supplier_id is not None:
         own.append(Webhook.supplier_id == supplier_id)
     rows = session.scalars(select(Webhook).where(*own).order_by(Webhook.id).with_for_update(key_share=True)).all()
     for row in rows:
-        row.set_by, row.seed, row.former_seed, row.former_until = None, new_webhook_seed(), None, None
+        row.set_by = row.secret_by = row.former_seed = row.former_until = None
+        row.seed = new_webhook_seed()
         switch_off(session, row, "owner_left", now())
     return [
         News("webhook.owner_left", {"webhook_id": row.id, "supplier_id": row.supplier_id}, None, row.supplier_id)

@@ -15,6 +15,7 @@ class Principal:
     # `MARKETPLACE_AUTH=open`: no token is needed, and every private field is visible.
     is_open: bool = False
     is_program: bool = False
+    scopes: frozenset[str] = frozenset()  # of a program
     token_of: str | None = None  # of a program: who made its token
     request_id: str | None = None
     chain: str | None = None  # of refresh tokens, that the access token belongs to

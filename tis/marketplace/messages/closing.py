@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.columns import now
-from tis.marketplace.messages.schemas import ClosedReason
+from tis.marketplace.kit.fields import ClosedReason
 from tis.marketplace.orders.reading import needed_until
 from tis.marketplace.tables import Order, Product, ShopTalk, Supplier
 

@@ -7,12 +7,11 @@ from pydantic import BaseModel, Field
 
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED, TOKEN_REQUIRED
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
-from tis.marketplace.kit.fields import Reason, text_up_to
+from tis.marketplace.kit.fields import ClosedReason, Reason, text_up_to
 from tis.marketplace.kit.picture_links import PictureView
 from tis.marketplace.kit.unknown_fields import StrictBody
 
 Side = Literal["buyer", "shop"]
-ClosedReason = Literal["product_gone", "shop_closed", "shop_suspended"]
 MAX_MESSAGES = 1000  # of a talk
 NO_TALK, NO_MESSAGE = "Talk not found", "Message not found"
 MessageText = text_up_to(2000)

@@ -63,8 +63,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "A webhook of your shop is off, as it did not answer",
     ),
     "webhook.owner_left": (
-        "Webhook toko Anda dimatikan karena pemilik yang memasangnya sudah keluar; buat rahasia baru dahulu",
-        "A webhook of your shop is off, as the owner who set it has left; make a new secret before you turn it on",
+        "Webhook toko Anda dimatikan karena pemilik yang memasangnya atau tahu rahasianya sudah keluar; "
+        "buat rahasia baru dahulu",
+        "A webhook of your shop is off, as the owner who set it or knew its secret has left; make a new secret "
+        "before you turn it on",
     ),
 }
 # For kinds without a text of their own.

@@ -50,7 +50,12 @@ def create_webhook(
             f"A shop has at most {rules.max_per_supplier} webhooks: delete one first.", code="too_many_webhooks"
         )
     row = Webhook(
-        supplier_id=supplier_id, url=url, groups=sorted(set(groups)), seed=new_webhook_seed(), set_by=principal.account
+        supplier_id=supplier_id,
+        url=url,
+        groups=sorted(set(groups)),
+        seed=new_webhook_seed(),
+        set_by=principal.account,
+        secret_by=principal.account,
     )
     session.add(row)
     session.flush()
@@ -97,7 +102,7 @@ def delete_webhook(session: Session, principal: Principal, row: Webhook) -> None
 def renew_secret(session: Session, principal: Principal, row: Webhook) -> None:
     """For a day the secret before signs, too."""
     row.former_seed, row.former_until = row.seed, now() + _FORMER_SECRET_VALID
-    row.seed = new_webhook_seed()
+    row.seed, row.secret_by = new_webhook_seed(), principal.account
     _note(session, principal, row, "webhook.secret")
 
 

@@ -19,8 +19,8 @@ from tis.marketplace.orders.schemas import (
     OrderMoveView,
     OrderView,
 )
-from tis.marketplace.orders.states import CLOCK_TARGET, ENDS, MOVES, OrderState, find_move
-from tis.marketplace.policy import OrderRole, order_roles, require_somebody, sees_order_contact
+from tis.marketplace.orders.states import CLOCK_TARGET, DEEDS, ENDS, MOVES, OrderState, find_move
+from tis.marketplace.policy import SCOPE_OF_ROUTE, OrderRole, order_roles, require_somebody, sees_order_contact
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.stock.sales import describe_buyers
 from tis.marketplace.tables import Order, OrderAddress, OrderLine, OrderMove
@@ -144,7 +144,7 @@ def _views(session: Session, principal: Principal, orders: Sequence[Order]) -> l
         OrderView(
             **{name: getattr(order, name) for name in _OF_ORDER},
             state=state_of(order),
-            may_become=_may_become(order, roles_in(principal, order)),
+            may_become=_may_become(principal, order),
             lines=lines[order.id],
             due_at=None if order.state == "paid" and overdue_since(order) else order.due_at,
             overdue_at=overdue_since(order),
@@ -155,14 +155,21 @@ def _views(session: Session, principal: Principal, orders: Sequence[Order]) -> l
     ]
 
 
-def _may_become(order: Order, roles: set[OrderRole]) -> list[OrderState]:
+def _may_become(principal: Principal, order: Order) -> list[OrderState]:
     state, is_late = state_of(order), overdue_since(order) is not None
-    targets = dict.fromkeys(move.target for move in MOVES)
+    roles = roles_in(principal, order)
+    targets = [one for one in dict.fromkeys(move.target for move in MOVES) if one in DEEDS]
     return [
         target
         for target in targets
-        if any(find_move(state, target, role, order.payment_method, is_late=is_late) for role in roles)
+        if _may_call(principal, f"POST /orders/{{order_id}}/{DEEDS[target]}")
+        and any(find_move(state, target, role, order.payment_method, is_late=is_late) for role in roles)
     ]
+
+
+def _may_call(principal: Principal, route: str) -> bool:
+    """A program, with the scopes of its token."""
+    return not principal.is_program or SCOPE_OF_ROUTE.get(route) in principal.scopes
 
 
 def _sees_where_it_goes(principal: Principal, order: Order) -> bool:

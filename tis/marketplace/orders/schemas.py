@@ -236,7 +236,7 @@ class OrderView(BaseModel):
     branch_id: int = Field(description="the place of the shop that has the goods; 0: its own address")
     shop_name: str
     state: OrderState  # of this moment: what is due has moved, before the sweeper writes it
-    may_become: list[OrderState]  # where the caller may move it now
+    may_become: list[OrderState]  # where the caller may move it now; a program, with the scopes of its token
     lines: list[OrderLineView]
     delivery: Delivery
     payment_method: PaymentMethod

@@ -65,6 +65,19 @@ NOT_WHILE_SUSPENDED: frozenset[OrderState] = frozenset({"accepted", "paid", "han
 # Where the clock moves an order whose `due_at` has come.
 CLOCK_TARGET: dict[OrderState, OrderState] = {move.source: move.target for move in MOVES if "clock" in move.movers}
 
+# The route that moves an order there, below `/orders/{order_id}/`. The clock alone lets one expire.
+DEEDS: dict[OrderState, str] = {
+    "placed": "place",
+    "accepted": "accept",
+    "refused": "refuse",
+    "cancelled": "cancel",
+    "paid": "paid",
+    "handed_over": "hand-over",
+    "shipped": "ship",
+    "received": "receive",
+    "returned": "return",
+}
+
 
 def find_move(
     source: str, target: OrderState, mover: Mover, payment_method: str, *, is_late: bool = False

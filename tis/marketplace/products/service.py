@@ -139,7 +139,8 @@ def correct_stock(
         here = " at this place" if branch_id or share.on_hand != product.on_hand else ""
         raise Conflict(
             f"Only {share.available} of {share.on_hand} units{here} are not reserved: this would take {-delta}.",
-            code="insufficient_stock",
+            code="units_reserved",
+            details={"free": share.available, "on_hand": share.on_hand, "asked": -delta},
         )
     on_hand = product.on_hand + delta
     if on_hand > MAX_STOCK:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, select, update
 from sqlalchemy.orm import Session
 
-from tis.errors import NotFound
+from tis.errors import Forbidden, NotFound
 from tis.marketplace.auth.accounts import MAX_EXPORTED_ROWS
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
@@ -102,6 +102,8 @@ def _lock_for_shop(session: Session, principal: Principal, review_id: int) -> Re
     if review.status != "published" and not principal.is_admin:
         raise NotFound("Review not found")
     require_supplier(principal, review.supplier_id)
+    if review.user_id == principal.user_id:
+        raise Forbidden("You wrote this review: another member of the shop answers it.")
     return review
 
 

@@ -23,6 +23,7 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import UNRATED, Order, OrderLine, Product, Reservation, Review, SupplierFacts, User
 
 ReviewAndAuthor = tuple[Review, User]
+_OWN_SHOP = "You cannot review products of a supplier that you work for."
 HAS_GOODS = ("handed_over", "received", "returned")  # states of an order whose buyer had the goods in hand
 
 
@@ -69,7 +70,7 @@ def add_review(
     product = find_product(session, principal, product_id)
     user_id = require_user(principal)
     if product.supplier_id in principal.supplier_ids:
-        raise Forbidden("You cannot review products of a supplier that you work for.")
+        raise Forbidden(_OWN_SHOP)
     lock_account(session, user_account(user_id))
     own = select(Review.id).where(Review.product_id == product_id, Review.user_id == user_id)
     if session.scalar(own.with_for_update()) is not None:
@@ -99,6 +100,8 @@ def change_review(
     session: Session, search: ProductSearch, principal: Principal, review_id: int, values: Mapping[str, Any]
 ) -> ReviewAndAuthor:
     review = _lock_own_review(session, principal, review_id)
+    if review.supplier_id in principal.supplier_ids:  # who may work there since it was written
+        raise Forbidden(_OWN_SHOP)
     before = {name: getattr(review, name) for name in values}
     for name, value in values.items():
         setattr(review, name, value)

@@ -14,18 +14,19 @@ _WIDTH, _HEIGHT = 640, 480
 _SCALE = 2  # drawn larger and shrunk, which smooths the edges
 Colour = tuple[int, int, int]
 _DARK, _GREY, _WHITE = (38, 42, 51), (150, 156, 168), (250, 250, 252)
+_NAMED: dict[str, Colour] = {"hitam": (52, 55, 64), "biru": (58, 110, 190)}
 
 
-def draw_product(category: str, key: str) -> "Pixels":
-    """`key` chooses the colours."""
+def draw_product(category: str, key: str, colour_name: str | None = None) -> "Pixels":
+    """`key` chooses the colours, unless the product has one that is known here."""
     import numpy
     from PIL import Image, ImageDraw
 
-    hue = zlib.crc32(key.encode()) % 360 / 360
+    hue = zlib.crc32((colour_name or key).encode()) % 360 / 360
     image = Image.new("RGB", (_WIDTH * _SCALE, _HEIGHT * _SCALE), _colour(hue, 0.10, 0.97))
     draw = ImageDraw.Draw(image)
     _box(draw, 120, 404, 520, 422, _colour(hue, 0.12, 0.88), radius=9)  # its shadow
-    _SHAPES.get(category, _draw_parcel)(draw, _colour(hue, 0.62, 0.80))
+    _SHAPES.get(category, _draw_parcel)(draw, _NAMED.get(colour_name or "", _colour(hue, 0.62, 0.80)))
     return numpy.asarray(image.resize((_WIDTH, _HEIGHT), Image.Resampling.LANCZOS))
 
 
@@ -94,6 +95,14 @@ def _draw_headset(draw: "ImageDraw", colour: Colour) -> None:
     _box(draw, 390, 236, 418, 354, _DARK, 12)
 
 
+def _draw_shirt(draw: "ImageDraw", colour: Colour) -> None:
+    left_half = [(262, 92), (196, 116), (120, 196), (170, 246), (212, 210), (212, 398)]
+    outline = left_half + [(2 * 320 - x, y) for x, y in reversed(left_half)]
+    draw.polygon([(x * _SCALE, y * _SCALE) for x, y in outline], colour)
+    draw.chord([one * _SCALE for one in (268, 60, 372, 124)], 0, 180, _WHITE)
+    _box(draw, 346, 176, 394, 190, _WHITE, 5)
+
+
 def _draw_parcel(draw: "ImageDraw", colour: Colour) -> None:
     _box(draw, 180, 150, 460, 390, colour, 10)
     _box(draw, 170, 120, 470, 190, _DARK, 10)
@@ -107,4 +116,5 @@ _SHAPES: dict[str, Callable[["ImageDraw", Colour], None]] = {
     "mouse": _draw_mouse,
     "keyboard": _draw_keyboard,
     "headset": _draw_headset,
+    "clothing": _draw_shirt,
 }

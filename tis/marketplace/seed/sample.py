@@ -1,4 +1,5 @@
-"""The sample: five suppliers, fifteen products, three users and their reviews. None of them exists."""
+"""The sample: five suppliers, fifteen products and a shirt in six variants, three users and their reviews. None of them
+exists."""
 
 import json
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.picture_files.picture_rendering import render_picture
 from tis.marketplace.picture_files.picture_storage import PictureStorage
 from tis.marketplace.places.gazetteer import gazetteer
+from tis.marketplace.products.variant_keys import variant_key
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_new_suppliers
 from tis.marketplace.seed.drawings import draw_product
@@ -23,6 +25,7 @@ from tis.marketplace.tables import (
     CourierFee,
     PriceChange,
     Product,
+    ProductGroup,
     ProductPicture,
     Review,
     ShopOrderRules,
@@ -40,8 +43,9 @@ def keep_drawings(session: Session, storage: PictureStorage) -> dict[str, str]:
     """Draws what the products of missing suppliers look like; the hash of each picture, by SKU."""
     suppliers = [row for row in _read_sample()["suppliers"] if _is_new(session, Supplier, row)]
     hashes = {}
-    for product in (product for row in suppliers for product in row["products"]):
-        rendered = render_picture(draw_product(product["category"], product["sku"]))
+    rows = [product for row in suppliers for one in (row, *row.get("groups", ())) for product in one["products"]]
+    for product in rows:
+        rendered = render_picture(draw_product(product["category"], product["sku"], product["attributes"].get("warna")))
         storage.keep(rendered)
         hashes[product["sku"]] = rendered.hash
     return hashes
@@ -53,8 +57,11 @@ def insert_sample(session: Session, search: ProductSearch, drawings: Mapping[str
     last_id = max_supplier_id(session)
     suppliers = [row for row in sample["suppliers"] if _is_new(session, Supplier, row)]
     branches = {row["email"]: row.pop("branches", []) for row in suppliers}
+    groups = {row["email"]: row.pop("groups", []) for row in suppliers}
     users = [_user(row) for row in sample["users"] if _is_new(session, User, row)]
     products = [product for row in suppliers for product in _add_supplier(session, row)]
+    for email, rows in groups.items():  # behind all others: documents name these by their ids
+        products += _add_groups(session, email, rows)
     session.add_all(users)
     session.flush()
     reviews = _add_reviews(session, sample["reviews"], products)
@@ -101,10 +108,28 @@ def _add_supplier(session: Session, row: dict[str, Any]) -> list[Product]:
     session.flush()
     session.add(ShopOrderRules(supplier_id=supplier.id, takes_orders=True, expedition_fee=20_000, tax_rate=1100))
     session.add_all(CourierFee(supplier_id=supplier.id, up_to_km=km, fee=fee) for km, fee in _COURIER_FEES)
-    products = [_product(supplier.id, product_row) for product_row in product_rows]
+    return _add_products(session, [_product(supplier.id, product_row) for product_row in product_rows])
+
+
+def _add_products(session: Session, products: list[Product]) -> list[Product]:
     for product in products:
         session.add(product)
         session.flush()  # one by one, so that the ids are those that the documentation names
+    return products
+
+
+def _add_groups(session: Session, email: str, rows: list[dict[str, Any]]) -> list[Product]:
+    """Each with its variants."""
+    supplier_id = session.scalars(select(Supplier.id).where(Supplier.email_key == email_key(email))).one()
+    products: list[Product] = []
+    for row in rows:
+        group = ProductGroup(supplier_id=supplier_id, name=row["name"], name_key=key_of(row["name"]), axes=row["axes"])
+        session.add(group)
+        session.flush()
+        variants = [_product(supplier_id, one) for one in row["products"]]
+        for variant in variants:
+            variant.group_id, variant.variant_key = group.id, variant_key(group.axes, variant.attributes)
+        products += _add_products(session, variants)
     return products
 
 

@@ -42,14 +42,20 @@ def hold_units(
     A caller that has locked reservations already does not wait for a sweep.
     """
     left = {product_id: require_on_sale(session, product_id) for product_id in sorted(quantities)}
+    shares: Mapping[int, Sequence[Share]] = {}
+    place: Share | None = None
     if wish.branch_id or is_any_spread(session, quantities):
         shares = shares_of(session, quantities)
-        wish = _one_place(wish, shares, quantities)
+        place = _place_of_all(wish, shares, quantities)
+        wish = PlaceWish(place.branch_id) if place else wish
         left = {product_id: wish.max_at_one(shares[product_id]) for product_id in left}
-    short = [product_id for product_id, quantity in quantities.items() if left[product_id] < quantity]
+    has_no_place = bool(shares) and len(quantities) > 1 and place is None
+    short = [product_id for product_id, quantity in quantities.items() if has_no_place or left[product_id] < quantity]
     # Reservations that are due may hold the missing units. This waits for a sweep that is running.
     is_short = Reservation.product_id.in_(short)
     returned = end_due(session, is_short, skip_locked=not waits) if short else Counter[UnitsAt]()
+    if returned and has_no_place and (place := _place_of_all(wish, _with(returned, shares), quantities)):
+        wish = PlaceWish(place.branch_id)
     changed: list[int] = []
     promotions: dict[int, Promotion] = {}
     places: dict[int, int] = {}
@@ -97,18 +103,30 @@ def hold_units(
     return held
 
 
-def _one_place(wish: PlaceWish, shares: Mapping[int, Sequence[Share]], quantities: Mapping[int, int]) -> PlaceWish:
+def _place_of_all(
+    wish: PlaceWish, shares: Mapping[int, Sequence[Share]], quantities: Mapping[int, int]
+) -> Share | None:
     """Where several products are wanted, the place that has all of them: the first one has to be taken there, too."""
-    if len(quantities) < 2 or wish.branch_id is not None:
-        return wish
+    if len(quantities) < 2:
+        return None
     by_place: dict[int, list[Share]] = {}
     for product_id, quantity in quantities.items():
         for share in shares[product_id]:
             if share.available >= quantity:
                 by_place.setdefault(share.branch_id, []).append(share)
     full = [found[0] for found in by_place.values() if len(found) == len(quantities)]
-    chosen = wish.first_of(full, 0)
-    return PlaceWish(chosen.branch_id) if chosen else wish
+    return wish.first_of(full, 0)
+
+
+def _with(returned: Mapping[UnitsAt, int], shares: Mapping[int, Sequence[Share]]) -> dict[int, list[Share]]:
+    """As they are once these units are given back."""
+    return {
+        product_id: [
+            share._replace(reserved=share.reserved - returned.get(UnitsAt(product_id, share.branch_id), 0))
+            for share in own
+        ]
+        for product_id, own in shares.items()
+    }
 
 
 def _too_few(session: Session, product_id: int, quantity: int, wish: PlaceWish, *, is_one_of_many: bool) -> Conflict:
@@ -116,10 +134,15 @@ def _too_few(session: Session, product_id: int, quantity: int, wish: PlaceWish, 
     everywhere = require_on_sale(session, product_id)
     shares = shares_of(session, [product_id])[product_id]
     if not wish.branch_id and (len(shares) == 1 or (wish.branch_id is None and everywhere < quantity)):
-        return Conflict(f"Only {everywhere} left{named}", code="insufficient_stock")
+        counted = {"product_id": product_id, "left": everywhere}
+        return Conflict(f"Only {everywhere} left{named}", code="insufficient_stock", details=counted)
     left = wish.max_at_one(shares)
-    where = "at this place" if wish.branch_id is not None else "at one place"
-    return Conflict(f"Only {left} left{named} {where}, and {everywhere} in all", code="insufficient_stock")
+    where = "this place" if wish.branch_id is not None else "one place"
+    return Conflict(
+        f"Only {left} left{named} at {where}, and {everywhere} in all",
+        code=f"insufficient_at_{where.replace(' ', '_')}",
+        details={"product_id": product_id, "left": left, "in_all": everywhere},
+    )
 
 
 def _promotion_for(session: Session, product_id: int, quantity: int) -> tuple[Promotion | None, list[int]]:

@@ -95,7 +95,7 @@ def list_for_shop(
 def _find_own(session: Session, principal: Principal, reservation_id: str) -> Reservation:
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
-    require_seller(principal, reservation.supplier_id, SHOP_DECIDES)
+    require_seller(principal, reservation.supplier_id, reservation.actor, SHOP_DECIDES)
     return reservation
 
 

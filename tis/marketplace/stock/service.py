@@ -66,7 +66,7 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
     """Sells the units, unless the returned status says that it was too late."""
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
-    require_seller(principal, reservation.supplier_id)
+    require_seller(principal, reservation.supplier_id, reservation.actor)
     require_not_suspended(session, principal, reservation.supplier_id)
     lock_buyer(session, reservation.actor)
     if end_reservation(session, search, reservation, "committed"):

@@ -71,6 +71,7 @@ class Webhook(Table):
     status: Mapped[str] = mapped_column(String(8), default="on")
     off_reason: Mapped[str | None] = mapped_column(String(16))
     set_by: Mapped[str | None] = mapped_column(String(32), index=True)  # who named the address, or turned it on last
+    secret_by: Mapped[str | None] = mapped_column(String(32), index=True)  # who was shown the secret
     created_at: Mapped[datetime] = mapped_column(default=now)
     failing_since: Mapped[datetime | None]
     num_failures: Mapped[int] = mapped_column(default=0)  # in a row

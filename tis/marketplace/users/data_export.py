@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import MAX_EXPORTED_ROWS, account_export, columns_of, rows_of, user_account
@@ -33,15 +33,16 @@ def export_user_data(session: Session, user_id: int) -> dict[str, Any]:
     answers = exported_answers(session, Review.answered_by == user_account(user_id))
     conversations, were_cut = _conversations(session, user_id)
     cut = {"conversations": were_cut, "review_answers": len(answers) == MAX_EXPORTED_ROWS}
-    preferences = session.get(UserPreferences, user_id)
+    preferences, account = session.get(UserPreferences, user_id), user_account(user_id)
+    set_or_shown = or_(Webhook.set_by == account, Webhook.secret_by == account)
     return {
         "profile": {**columns_of(user), "has_password": user.password_hash is not None},
         "memberships": _memberships(session, user_id),
         "invitations": rows_of(session, select(SupplierInvitation).where(SupplierInvitation.user_id == user_id)),
         "reviews": rows_of(session, select(Review).where(Review.user_id == user_id)),
         "review_answers": answers,  # in the name of a shop
-        "tokens": rows_of(session, select(ShopToken).where(ShopToken.created_by == user_account(user_id))),
-        "webhooks": rows_of(session, select(Webhook).where(Webhook.set_by == user_account(user_id))),
+        "tokens": rows_of(session, select(ShopToken).where(ShopToken.created_by == account)),
+        "webhooks": rows_of(session, select(Webhook).where(set_or_shown)),
         "conversations": conversations,
         "preferences": columns_of(preferences) if preferences else None,
         "chat_usage": rows_of(session, select(ChatUsage).where(ChatUsage.user_id == user_id)),

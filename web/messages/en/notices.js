@@ -44,7 +44,7 @@ export default {
   "hooks.off": "Turn off",
   "hooks.on.do": "Turn on",
   "hooks.off.owner": "Off",
-  "hooks.off.owner_left": "Off: the owner who set it has left. Make a new secret",
+  "hooks.off.owner_left": "Off: the owner who set it or knew its secret has left. Make a new secret",
   "hooks.off.gone": "Off: the address is gone (410)",
   "hooks.off.failing": "Off: it failed for days",
   "hooks.last": "last call {day}, {time}: {result}",

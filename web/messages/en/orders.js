@@ -150,4 +150,10 @@ export default {
   "pay.transfer.about": "The shop looks at its account and says here when the money has come.",
   "pay.qris.of": "QRIS code of {name}",
   "pay.qris.about": "Scan it with any bank or wallet: the amount is in it. The shop says here when the money has come.",
+  "fault.insufficient_stock": "Only {left} left.",
+  "fault.insufficient_at_this_place": "Only {left} left at this place, and {in_all} in all.",
+  "fault.insufficient_at_one_place": "Only {left} left at one place, and {in_all} in all.",
+  "fault.units_reserved": "Only {free} of {on_hand} units here are not reserved: this would take {asked}.",
+  "fault.branch_has_stock": "{units} units of {products} products lie here, {reserved} of them reserved: move or sell them first.",
+  "fault.branch_closed": "{name} is closed.",
 };

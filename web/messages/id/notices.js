@@ -44,7 +44,7 @@ export default {
   "hooks.off": "Matikan",
   "hooks.on.do": "Nyalakan",
   "hooks.off.owner": "Mati",
-  "hooks.off.owner_left": "Mati: pemilik yang memasangnya sudah keluar. Buat rahasia baru",
+  "hooks.off.owner_left": "Mati: pemilik yang memasangnya atau tahu rahasianya sudah keluar. Buat rahasia baru",
   "hooks.off.gone": "Mati: alamatnya sudah tidak ada (410)",
   "hooks.off.failing": "Mati: gagal berhari-hari",
   "hooks.last": "panggilan terakhir {day}, {time}: {result}",

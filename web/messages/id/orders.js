@@ -150,4 +150,10 @@ export default {
   "pay.transfer.about": "Toko memeriksa rekeningnya dan memberi tahu di sini bila uang sudah masuk.",
   "pay.qris.of": "Kode QRIS {name}",
   "pay.qris.about": "Pindai dengan bank atau dompet apa pun: jumlahnya sudah ada di dalamnya. Toko memberi tahu di sini bila uang sudah masuk.",
+  "fault.insufficient_stock": "Tinggal {left}.",
+  "fault.insufficient_at_this_place": "Di tempat ini tinggal {left}, seluruhnya {in_all}.",
+  "fault.insufficient_at_one_place": "Di satu tempat paling banyak tinggal {left}, seluruhnya {in_all}.",
+  "fault.units_reserved": "Hanya {free} dari {on_hand} unit di sini yang belum dipesan: ini akan mengambil {asked}.",
+  "fault.branch_has_stock": "Di sini masih ada {units} unit dari {products} barang, {reserved} di antaranya dipesan: pindahkan atau jual dahulu.",
+  "fault.branch_closed": "{name} sudah ditutup.",
 };
