@@ -17,15 +17,16 @@ TIME = {"type": "function", "function": {"name": "time"}}
 CALL = {"index": 0, "id": "c", "function": {"name": "time", "arguments": "{}"}}
 
 
-def sent(folder: Path, kind: str, **body: Any) -> tuple[int, Any, list[dict[str, Any]]]:
+def sent(folder: Path, kind: str, *, path: str = CHAT, **body: Any) -> tuple[int, Any, list[dict[str, Any]]]:
     """Status and answer, and what the upstream got."""
     call = chunk({"tool_calls": [CALL]}, finish="tool_calls")
+    asked = body if path != CHAT or "messages" in body else said("Halo", **body)
     with (
         scripted(HEAD, call, DONE) as upstream,
         gateway(folder, upstream.url, upstream_kind=kind) as server,
         client_of(server) as client,
     ):
-        answer = client.post(CHAT, json=said("Halo", **body))
+        answer = client.post(path, json=asked)
     return answer.status_code, answer.json(), upstream.bodies
 
 
@@ -54,6 +55,93 @@ def test_an_engine_that_has_no_formats_is_not_asked_for_one(tmp_path: Path) -> N
     for form in ({"type": "json_object"}, schema):
         status, answer, bodies = sent(tmp_path, "transformers", response_format=form)
         assert (status, bodies) == (400, []) and answer["error"]["param"].startswith("response_format")
+
+
+FORMS: dict[str, Any] = {"regex": "[ab]{3}", "choice": ["yes", 'a "quote"'], "grammar": 'root ::= "x"'}
+
+
+def test_grammars_are_sent_in_the_words_of_the_engine(tmp_path: Path) -> None:
+    in_sglang = {"regex": ("regex", "[ab]{3}"), "choice": ("ebnf", r'root ::= "yes" | "a \"quote\""')}
+    for name, value in FORMS.items():
+        [body] = sent(tmp_path, "vllm", structured_outputs={name: value})[2]
+        assert body["structured_outputs"] == {name: value}
+        [body] = sent(tmp_path, "sglang", structured_outputs={name: value})[2]
+        theirs, written = in_sglang.get(name, ("ebnf", value))
+        assert body[theirs] == written and "structured_outputs" not in body
+
+
+def test_an_answer_is_continued_in_the_words_of_the_engine(tmp_path: Path) -> None:
+    begun = [*said("Halo")["messages"], {"role": "assistant", "content": "Halo, "}]
+    asked = {"messages": begun, "continue_final_message": True, "add_generation_prompt": False}
+    for kind, fields in (("vllm", {"add_generation_prompt": False}), ("sglang", {})):
+        [body] = sent(tmp_path, kind, **asked)[2]
+        assert {name: body.get(name) for name in fields} == fields and body["continue_final_message"]
+        assert ("add_generation_prompt" in body) == bool(fields)
+    status, answer, bodies = sent(tmp_path, "sglang", add_generation_prompt=False)
+    assert (status, answer["error"]["param"], bodies) == (400, "add_generation_prompt", [])
+
+
+@pytest.mark.parametrize(("kind", "name"), [("sglang", "reasoning_content"), ("ollama", "reasoning")])
+def test_reasoning_of_earlier_turns_is_sent_in_the_words_of_the_engine(kind: str, name: str, tmp_path: Path) -> None:
+    turns = [
+        {"role": "user", "content": "12 + 7?"},
+        {"role": "assistant", "content": "19", "reasoning_content": "It is a sum."},
+        {"role": "user", "content": "And 1 more?"},
+    ]
+    [body] = sent(tmp_path, kind, messages=turns)[2]
+    assert body["messages"][1] == {"role": "assistant", "content": "19", name: "It is a sum."}
+
+
+def test_what_completions_lack_is_refused_by_name(tmp_path: Path) -> None:
+    for kind, field, value in (("ollama", "logprobs", 2), ("sglang", "add_special_tokens", False)):
+        status, answer, bodies = sent(tmp_path, kind, path="/v1/completions", prompt="a", **{field: value})
+        assert (status, answer["error"]["param"], bodies) == (400, field, [])
+
+
+BEHIND_REASONING = [chunk({"reasoning_content": "Hm."}), chunk({"content": "Ha"})]
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang"])
+def test_an_answer_behind_reasoning_goes_on_only_where_the_engine_is_told_the_reasoning(
+    kind: str, tmp_path: Path
+) -> None:
+    end = chunk({"content": "lo"}, finish="stop")
+    with scripted(HEAD, *BEHIND_REASONING) as broken, scripted(HEAD, end, DONE) as whole:
+        with (
+            gateway(tmp_path, broken.url, whole.url, upstream_kind=kind) as server,
+            client_of(server) as client,
+        ):
+            answers = [client.post(CHAT, json=said(f"Halo {number}")) for number in range(2)]
+    [answer] = [one for one, body in zip(answers, range(2), strict=True) if "Hm." in one.text or one.status_code != 200]
+    if kind == "vllm":
+        assert answer.json()["choices"][0]["message"]["content"] == "Halo"
+        assert whole.bodies[0]["messages"][-1]["reasoning_content"] == "Hm."
+    else:
+        assert answer.status_code == 502 and "reasoning" in answer.json()["error"]["message"]
+
+
+def test_a_stop_of_sglang_is_named(tmp_path: Path) -> None:
+    end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "matched_stop": "5"}]}\n\n'
+    with (
+        scripted(HEAD, chunk({"content": "1, 2"}), end, DONE) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="sglang") as server,
+        client_of(server) as client,
+    ):
+        asked = {"model": "far", "max_tokens": 9, "stop_sequences": ["5"], **said("Count.")}
+        made = client.post("/v1/messages", json=asked).json()
+    assert (made["stop_reason"], made["stop_sequence"]) == ("stop_sequence", "5")
+
+
+def test_scores_are_read_as_sglang_lists_them(tmp_path: Path) -> None:
+    scores = json.dumps([{"score": 0.9, "index": 1}, {"score": 0.1, "index": 0}]).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(scores)
+    with (
+        scripted(head, scores) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="sglang", task="rerank") as server,
+        client_of(server) as client,
+    ):
+        made = client.post("/v1/rerank", json={"model": "far", "query": "a", "documents": ["b", "c"]}).json()
+    assert [(one["index"], one["relevance_score"]) for one in made["results"]] == [(1, 0.9), (0, 0.1)]
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm", "sglang", "llama.cpp", "tis"])

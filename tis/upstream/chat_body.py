@@ -36,7 +36,6 @@ _HINTS = ("thinking_share",)
 _MEDIUM = "digest:"  # begins the URL of a picture until its bytes take its place
 _IMAGE_TYPES = {b"\x89PNG": "png", b"\xff\xd8": "jpeg", b"GIF8": "gif"}
 _EFFORTS = ("reasoning_effort", "verbosity")
-CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
 _NAMES_IN_REQUESTS = {"top_logprobs": "logprobs", "thinking_budget": "thinking_token_budget"}
 
 
@@ -52,7 +51,7 @@ def chat_body(
     """Raises BadRequest for what the upstream lacks."""
     body: dict[str, Any] = {
         "model": model,
-        "messages": chat_messages(prompt.messages),
+        "messages": chat_messages(prompt.messages, abilities),
         "stream": True,
         "stream_options": {"include_usage": True},
         **sampling_fields(params, unset, abilities),
@@ -108,7 +107,19 @@ def form_fields(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities:
             name = abilities.grammars.get(kind)
             if name is None:
                 raise lacking(grammar.param)
-            return {"structured_outputs": {name: grammar.value}}
+            if abilities.boxes_grammars:
+                return {"structured_outputs": {name: grammar.value}}
+            return {name: _rule_of(grammar.value) if kind == "choice" else grammar.value}
+
+
+def _rule_of(choices: Sequence[str]) -> str:
+    """A choice in EBNF, whose texts are written as in JSON."""
+    return "root ::= " + " | ".join(json.dumps(one) for one in choices)
+
+
+def continuing_fields(abilities: UpstreamAbilities) -> dict[str, Any]:
+    fields: dict[str, Any] = {"continue_final_message": True}
+    return {**fields, "add_generation_prompt": False} if abilities.may_open_no_turn else fields
 
 
 def _forced_call(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities: UpstreamAbilities) -> dict[str, Any]:
@@ -123,9 +134,9 @@ def _forced_call(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities
     return {"tool_choice": "required", "tools": [one for one in tools if one["function"]["name"] == name]}
 
 
-def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def chat_messages(messages: Sequence[Message], abilities: UpstreamAbilities) -> list[dict[str, Any]]:
     """As chat templates take them, so arguments of calls are objects; the wire has JSON in a string."""
-    return [_message(message) for message in messages]
+    return [_message(message, abilities.reasoning_name) for message in messages]
 
 
 def with_files(body: Mapping[str, Any], files: Mapping[str, bytes]) -> Mapping[str, Any]:
@@ -156,8 +167,10 @@ def lacking(name: str) -> BadRequest:
     )
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, reasoning_name: str) -> dict[str, Any]:
     plain = dict(message)
+    if "reasoning_content" in plain:
+        plain[reasoning_name] = plain.pop("reasoning_content")
     if calls := plain.get("tool_calls"):
         plain["tool_calls"] = [_call(call) for call in calls]
     if isinstance(plain.get("content"), list):
@@ -193,9 +206,9 @@ def _template_fields(prompt: ChatPrompt, abilities: UpstreamAbilities) -> dict[s
     if prompt.continue_final_message:
         if not abilities.continues:
             raise lacking("continue_final_message")
-        fields |= CONTINUING
+        fields |= continuing_fields(abilities)
     elif not prompt.add_generation_prompt:
-        if not abilities.continues:
+        if not (abilities.continues and abilities.may_open_no_turn):
             raise lacking("add_generation_prompt")
         fields["add_generation_prompt"] = False
     return fields
