@@ -98,26 +98,24 @@ def test_what_completions_lack_is_refused_by_name(tmp_path: Path) -> None:
         assert (status, answer["error"]["param"], bodies) == (400, field, [])
 
 
-BEHIND_REASONING = [chunk({"reasoning_content": "Hm."}), chunk({"content": "Ha"})]
-
-
-@pytest.mark.parametrize("kind", ["vllm", "sglang"])
-def test_an_answer_behind_reasoning_goes_on_only_where_the_engine_is_told_the_reasoning(
-    kind: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("kind", "path", "asked", "begun", "why"),
+    [
+        ("sglang", CHAT, said("Halo"), [{"reasoning_content": "Hm."}, {"content": "Ha"}], "behind reasoning"),
+        ("ollama", "/v1/completions", {"prompt": "Halo"}, [{"content": "Ha"}], "into a template"),
+    ],
+)
+def test_what_the_engine_would_not_go_on_with_is_not_continued(
+    kind: str, path: str, asked: dict[str, Any], begun: list[dict[str, str]], why: str, tmp_path: Path
 ) -> None:
-    end = chunk({"content": "lo"}, finish="stop")
-    with scripted(HEAD, *BEHIND_REASONING) as broken, scripted(HEAD, end, DONE) as whole:
-        with (
-            gateway(tmp_path, broken.url, whole.url, upstream_kind=kind) as server,
-            client_of(server) as client,
-        ):
-            answers = [client.post(CHAT, json=said(f"Halo {number}")) for number in range(2)]
-    [answer] = [one for one, body in zip(answers, range(2), strict=True) if "Hm." in one.text or one.status_code != 200]
-    if kind == "vllm":
-        assert answer.json()["choices"][0]["message"]["content"] == "Halo"
-        assert whole.bodies[0]["messages"][-1]["reasoning_content"] == "Hm."
-    else:
-        assert answer.status_code == 502 and "reasoning" in answer.json()["error"]["message"]
+    with (
+        scripted(HEAD, *map(chunk, begun)) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind=kind) as server,
+        client_of(server) as client,
+    ):
+        answer = client.post(path, json=asked)
+    assert answer.status_code == 502 and why in answer.json()["error"]["message"]
+    assert len(upstream.bodies) == 1
 
 
 def test_a_stop_of_sglang_is_named(tmp_path: Path) -> None:
