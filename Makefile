@@ -73,8 +73,8 @@ tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
 	@touch $@
 
 # Engines of other people that this server is put in front of. llama.cpp is built from its sources (8 minutes of a core),
-# vLLM's packages take 3.5 GB: `make .venv-upstreams/routers/installed` is enough for the tests of routers.
-setup-upstreams: $(addsuffix /installed,$(addprefix .venv-upstreams/,llama.cpp vllm routers))
+# vLLM's packages take 3.5 GB, and SGLang's 2.5: `make .venv-upstreams/routers/installed` is enough for the tests of routers.
+setup-upstreams: $(addsuffix /installed,$(addprefix .venv-upstreams/,llama.cpp vllm sglang routers))
 
 .venv-upstreams/routers/installed: tests/upstream/real/requirements-routers.txt
 	$(PYTHON) -m venv $(@D)
@@ -89,6 +89,13 @@ setup-upstreams: $(addsuffix /installed,$(addprefix .venv-upstreams/,llama.cpp v
 	$(@D)/bin/pip uninstall --quiet -y torchvision torchaudio torchcodec
 	facts=$$(echo $(@D)/lib/python3.*/site-packages)/vllm-0.32.0+cpu.dist-info && mkdir -p $$facts && \
 		printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > $$facts/METADATA
+	@touch $@
+
+# What SGLang's package asks for is for GPUs. On a CPU its server needs these, and tests/upstream/real/sglang_on_cpu.py.
+.venv-upstreams/sglang/installed: tests/upstream/real/requirements-sglang.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python scripts/install_torch.py
+	$(@D)/bin/pip install --quiet --no-deps --no-compile -r $<
 	@touch $@
 
 LLAMA := .venv-upstreams/llama.cpp

@@ -17,15 +17,16 @@ TIME = {"type": "function", "function": {"name": "time"}}
 CALL = {"index": 0, "id": "c", "function": {"name": "time", "arguments": "{}"}}
 
 
-def sent(folder: Path, kind: str, **body: Any) -> tuple[int, Any, list[dict[str, Any]]]:
+def sent(folder: Path, kind: str, *, path: str = CHAT, **body: Any) -> tuple[int, Any, list[dict[str, Any]]]:
     """Status and answer, and what the upstream got."""
     call = chunk({"tool_calls": [CALL]}, finish="tool_calls")
+    asked = body if path != CHAT or "messages" in body else said("Halo", **body)
     with (
         scripted(HEAD, call, DONE) as upstream,
         gateway(folder, upstream.url, upstream_kind=kind) as server,
         client_of(server) as client,
     ):
-        answer = client.post(CHAT, json=said("Halo", **body))
+        answer = client.post(path, json=asked)
     return answer.status_code, answer.json(), upstream.bodies
 
 
@@ -54,6 +55,91 @@ def test_an_engine_that_has_no_formats_is_not_asked_for_one(tmp_path: Path) -> N
     for form in ({"type": "json_object"}, schema):
         status, answer, bodies = sent(tmp_path, "transformers", response_format=form)
         assert (status, bodies) == (400, []) and answer["error"]["param"].startswith("response_format")
+
+
+FORMS: dict[str, Any] = {"regex": "[ab]{3}", "choice": ["yes", 'a "quote"'], "grammar": 'root ::= "x"'}
+
+
+def test_grammars_are_sent_in_the_words_of_the_engine(tmp_path: Path) -> None:
+    in_sglang = {"regex": ("regex", "[ab]{3}"), "choice": ("ebnf", r'root ::= "yes" | "a \"quote\""')}
+    for name, value in FORMS.items():
+        [body] = sent(tmp_path, "vllm", structured_outputs={name: value})[2]
+        assert body["structured_outputs"] == {name: value}
+        [body] = sent(tmp_path, "sglang", structured_outputs={name: value})[2]
+        theirs, written = in_sglang.get(name, ("ebnf", value))
+        assert body[theirs] == written and "structured_outputs" not in body
+
+
+def test_an_answer_is_continued_in_the_words_of_the_engine(tmp_path: Path) -> None:
+    begun = [*said("Halo")["messages"], {"role": "assistant", "content": "Halo, "}]
+    asked = {"messages": begun, "continue_final_message": True, "add_generation_prompt": False}
+    for kind, fields in (("vllm", {"add_generation_prompt": False}), ("sglang", {})):
+        [body] = sent(tmp_path, kind, **asked)[2]
+        assert {name: body.get(name) for name in fields} == fields and body["continue_final_message"]
+        assert ("add_generation_prompt" in body) == bool(fields)
+    status, answer, bodies = sent(tmp_path, "sglang", add_generation_prompt=False)
+    assert (status, answer["error"]["param"], bodies) == (400, "add_generation_prompt", [])
+
+
+@pytest.mark.parametrize(("kind", "name"), [("sglang", "reasoning_content"), ("ollama", "reasoning")])
+def test_reasoning_of_earlier_turns_is_sent_in_the_words_of_the_engine(kind: str, name: str, tmp_path: Path) -> None:
+    turns = [
+        {"role": "user", "content": "12 + 7?"},
+        {"role": "assistant", "content": "19", "reasoning_content": "It is a sum."},
+        {"role": "user", "content": "And 1 more?"},
+    ]
+    [body] = sent(tmp_path, kind, messages=turns)[2]
+    assert body["messages"][1] == {"role": "assistant", "content": "19", name: "It is a sum."}
+
+
+def test_what_completions_lack_is_refused_by_name(tmp_path: Path) -> None:
+    for kind, field, value in (("ollama", "logprobs", 2), ("sglang", "add_special_tokens", False)):
+        status, answer, bodies = sent(tmp_path, kind, path="/v1/completions", prompt="a", **{field: value})
+        assert (status, answer["error"]["param"], bodies) == (400, field, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "asked", "begun", "why"),
+    [
+        ("sglang", CHAT, said("Halo"), [{"reasoning_content": "Hm."}, {"content": "Ha"}], "behind reasoning"),
+        ("ollama", "/v1/completions", {"prompt": "Halo"}, [{"content": "Ha"}], "into a template"),
+    ],
+)
+def test_what_the_engine_would_not_go_on_with_is_not_continued(
+    kind: str, path: str, asked: dict[str, Any], begun: list[dict[str, str]], why: str, tmp_path: Path
+) -> None:
+    with (
+        scripted(HEAD, *map(chunk, begun)) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind=kind) as server,
+        client_of(server) as client,
+    ):
+        answer = client.post(path, json=asked)
+    assert answer.status_code == 502 and why in answer.json()["error"]["message"]
+    assert len(upstream.bodies) == 1
+
+
+def test_a_stop_of_sglang_is_named(tmp_path: Path) -> None:
+    end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "matched_stop": "5"}]}\n\n'
+    with (
+        scripted(HEAD, chunk({"content": "1, 2"}), end, DONE) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="sglang") as server,
+        client_of(server) as client,
+    ):
+        asked = {"model": "far", "max_tokens": 9, "stop_sequences": ["5"], **said("Count.")}
+        made = client.post("/v1/messages", json=asked).json()
+    assert (made["stop_reason"], made["stop_sequence"]) == ("stop_sequence", "5")
+
+
+def test_scores_are_read_as_sglang_lists_them(tmp_path: Path) -> None:
+    scores = json.dumps([{"score": 0.9, "index": 1}, {"score": 0.1, "index": 0}]).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(scores)
+    with (
+        scripted(head, scores) as upstream,
+        gateway(tmp_path, upstream.url, upstream_kind="sglang", task="rerank") as server,
+        client_of(server) as client,
+    ):
+        made = client.post("/v1/rerank", json={"model": "far", "query": "a", "documents": ["b", "c"]}).json()
+    assert [(one["index"], one["relevance_score"]) for one in made["results"]] == [(1, 0.9), (0, 0.1)]
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm", "sglang", "llama.cpp", "tis"])

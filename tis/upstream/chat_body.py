@@ -34,7 +34,6 @@ _NEUTRAL: Mapping[str, Any] = {
 # Advice, which is in `reasoning_effort` and `chat_template_kwargs`, too.
 _HINTS = ("thinking_share",)
 _EFFORTS = ("reasoning_effort", "verbosity")
-CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
 _NAMES_IN_REQUESTS = {"top_logprobs": "logprobs", "thinking_budget": "thinking_token_budget"}
 
 
@@ -106,7 +105,19 @@ def form_fields(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities:
             name = abilities.grammars.get(kind)
             if name is None:
                 raise lacking(grammar.param)
-            return {"structured_outputs": {name: grammar.value}}
+            if abilities.boxes_grammars:
+                return {"structured_outputs": {name: grammar.value}}
+            return {name: _rule_of(grammar.value) if kind == "choice" else grammar.value}
+
+
+def _rule_of(choices: Sequence[str]) -> str:
+    """A choice in EBNF, whose texts are written as in JSON."""
+    return "root ::= " + " | ".join(json.dumps(one) for one in choices)
+
+
+def continuing_fields(abilities: UpstreamAbilities) -> dict[str, Any]:
+    fields: dict[str, Any] = {"continue_final_message": True}
+    return {**fields, "add_generation_prompt": False} if abilities.may_open_no_turn else fields
 
 
 def _forced_call(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities: UpstreamAbilities) -> dict[str, Any]:
@@ -136,6 +147,8 @@ def lacking(name: str) -> BadRequest:
 
 def _message(message: Message, abilities: UpstreamAbilities) -> dict[str, Any]:
     plain = dict(message)
+    if "reasoning_content" in plain:
+        plain[abilities.reasoning_name] = plain.pop("reasoning_content")
     if calls := plain.get("tool_calls"):
         plain["tool_calls"] = [_call(call) for call in calls]
     if isinstance(plain.get("content"), list):
@@ -168,9 +181,9 @@ def _template_fields(prompt: ChatPrompt, abilities: UpstreamAbilities) -> dict[s
     if prompt.continue_final_message:
         if not abilities.continues:
             raise lacking("continue_final_message")
-        fields |= CONTINUING
+        fields |= continuing_fields(abilities)
     elif not prompt.add_generation_prompt:
-        if not abilities.continues:
+        if not (abilities.continues and abilities.may_open_no_turn):
             raise lacking("add_generation_prompt")
         fields["add_generation_prompt"] = False
     return fields

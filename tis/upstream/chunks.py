@@ -102,7 +102,7 @@ class ChunkReader:
         if finish is not None and not choice.finish:
             if not isinstance(finish, str) or finish in _BROKEN_OFF:
                 raise failed("broke its answer off")
-            stop = given.get("stop_reason")
+            stop = given.get("stop_reason") or given.get("matched_stop")  # as SGLang calls it
             choice.finish = Piece(
                 number, "", (), finish=_FINISHES.get(finish, "stop"), stop=stop if isinstance(stop, str) else None
             )

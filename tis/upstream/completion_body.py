@@ -22,6 +22,8 @@ def completion_body(
     """Raises BadRequest for what the upstream lacks."""
     sampling = sampling_fields(params, unset, abilities)
     if sampling.pop("logprobs", False):
+        if not abilities.has_raw_prompts:
+            raise lacking("logprobs")
         sampling["logprobs"] = sampling.pop("top_logprobs")
     body: dict[str, Any] = {
         "model": model,
@@ -32,7 +34,7 @@ def completion_body(
         **salt_fields(cache_salt, abilities),
     }
     if not prompt.adds_special_tokens:
-        if not abilities.counts_chats:
+        if not abilities.may_add_no_tokens:
             raise lacking("add_special_tokens")
         body["add_special_tokens"] = False
     if grammar:

@@ -23,11 +23,17 @@ _OF_VLLM = {
 @dataclass(frozen=True, slots=True)
 class UpstreamAbilities:
     sampling: Mapping[str, str]  # our names of sampling parameters, and its own
-    grammars: Mapping[GrammarKind, str] = field(default_factory=dict)  # beside JSON: the name in structured_outputs
+    grammars: Mapping[GrammarKind, str] = field(default_factory=dict)  # beside JSON, and what each is called
+    boxes_grammars: bool = True  # in `structured_outputs`; else they stand beside the other fields
     takes_template_options: bool = False  # `chat_template_kwargs`
     takes_effort: bool = False  # `reasoning_effort`
     takes_salt: bool = False  # `cache_salt`
     continues: bool = False  # `continue_final_message`: it goes on with an answer that another one began
+    continues_behind_reasoning: bool = True  # its prompt has the reasoning of the message that is continued
+    may_open_no_turn: bool = True  # `add_generation_prompt: false`
+    has_raw_prompts: bool = True  # of completions; else they go into a template
+    may_add_no_tokens: bool = False  # `add_special_tokens: false` of completions
+    reasoning_name: str = "reasoning_content"  # of a message that was made before
     takes_formats: bool = True  # `response_format`
     takes_media_urls: bool = False  # `video_url` and `audio_url`, beside `image_url`
     forces_calls: bool = True  # `tool_choice: required`
@@ -48,6 +54,7 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
         takes_salt=True,
         takes_media_urls=True,
         continues=True,
+        may_add_no_tokens=True,
         counts_chats=True,
         cuts_texts={"truncate": True},
     ),
@@ -59,11 +66,22 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
         takes_salt=True,
         takes_media_urls=True,
         continues=True,
+        may_add_no_tokens=True,
         counts_chats=True,
         cuts_texts={"truncate_prompt_tokens": -1},
     ),
     "sglang": UpstreamAbilities(
-        {**_OPENAI, **_OF_VLLM}, takes_template_options=True, takes_effort=True, continues=True, takes_media_urls=True
+        {**_OPENAI, **_OF_VLLM},
+        {"regex": "regex", "choice": "ebnf", "lark": "ebnf"},
+        boxes_grammars=False,
+        takes_template_options=True,
+        takes_effort=True,
+        takes_salt=True,
+        continues=True,
+        continues_behind_reasoning=False,
+        may_open_no_turn=False,
+        counts_chats=True,
+        takes_media_urls=True,
     ),
     "llama.cpp": UpstreamAbilities(
         {
@@ -81,6 +99,8 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
     "ollama": UpstreamAbilities(
         {ours: theirs for ours, theirs in _OPENAI.items() if ours not in ("n", "logit_bias")},
         takes_effort=True,
+        has_raw_prompts=False,
+        reasoning_name="reasoning",
         forces_calls=False,
     ),
     "transformers": UpstreamAbilities(

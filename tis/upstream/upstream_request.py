@@ -18,11 +18,11 @@ from tis.engine.upstream_call import UpstreamCall, beyond_estimate
 from tis.errors import ServiceError
 from tis.observability.model_metrics import FinishedReason
 from tis.observability.request_log import current_request_id
-from tis.upstream.chat_body import CONTINUING
+from tis.upstream.chat_body import continuing_fields
 from tis.upstream.endpoints import prompt_blocks
 from tis.upstream.kinds import UpstreamAbilities
 
-_FORMS = ("response_format", "structured_outputs", "tool_choice")
+_FORMS = ("response_format", "structured_outputs", "regex", "ebnf", "tool_choice")
 
 
 class UpstreamRequest:
@@ -140,7 +140,11 @@ class UpstreamRequest:
         if any(name in body for name in _FORMS):
             return "it is held to a format, which cannot be entered in the middle"
         if "prompt" in body:
+            if not abilities.has_raw_prompts:
+                return "its kind puts prompts into a template"
             return None if isinstance(body["prompt"], str) else "its prompt are tokens, and its text is not"
+        if choice.reasoning and not abilities.continues_behind_reasoning:
+            return "its kind cannot go on behind reasoning"
         if not abilities.continues:
             return "its kind cannot go on with an answer that has begun"
         return None if "".join(choice.texts).strip() else "it was still reasoning"
@@ -163,7 +167,7 @@ class UpstreamRequest:
         if reasoning := "".join(choice.reasoning):
             final["reasoning_content"] = reasoning
         return (
-            {**continued, "messages": [*messages, final], **CONTINUING},
+            {**continued, "messages": [*messages, final], **continuing_fields(abilities)},
             text[len(text.rstrip()) :],
         )
 

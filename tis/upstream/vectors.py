@@ -64,7 +64,7 @@ def rerank_body(
 
 async def ask_for_scores(http: UpstreamHttp, body: Mapping[str, Any], num_tokens: int, seconds: float) -> PairScores:
     said = await http.post("/rerank", body, seconds)
-    results = said.get("results") if isinstance(said, dict) else None
+    results = said.get("results") if isinstance(said, dict) else said  # SGLang has the list alone
     values: list[float | None] = [None] * len(body["documents"])
     for one in results if isinstance(results, list) else ():
         place = one.get("index") if isinstance(one, dict) else None
@@ -115,7 +115,7 @@ def _number(given: Any) -> float:
     return float(given)
 
 
-def _num_tokens(said: Mapping[str, Any], estimate: int) -> int:
-    usage = said.get("usage")
+def _num_tokens(said: Any, estimate: int) -> int:
+    usage = said.get("usage") if isinstance(said, dict) else None
     counted = usage.get("total_tokens") if isinstance(usage, dict) else None
     return counted if type(counted) is int and 0 <= counted < 2**40 else estimate

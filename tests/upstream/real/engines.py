@@ -29,6 +29,8 @@ class EngineProgram:
     program: str  # in its environment
     arguments: Callable[[Path, int], Sequence[str]]  # of the folder of the model, and a port
     running: str = ""  # the metric that counts what is being answered
+    metrics: str = "/metrics"
+    script: Path | None = None  # of ours, which starts it
     num_idle_layers: int = 0  # of the model, so that there is time to leave or to kill
     variables: Mapping[str, str] = field(default_factory=dict)
     environment: str = ""  # its name or its path, if the program does not have one of its own
@@ -36,6 +38,10 @@ class EngineProgram:
     @property
     def path(self) -> Path:
         return ENVIRONMENTS / (self.environment or self.name) / "bin" / self.program
+
+    @property
+    def command(self) -> list[str]:
+        return [str(self.path.with_name("python")), str(self.script)] if self.script else [str(self.path)]
 
     def require(self) -> None:
         if self.path.exists():
@@ -59,6 +65,14 @@ def _vllm(folder: Path, port: int) -> list[str]:
     return [*where, *f"--dtype float32 --max-model-len 4096 --max-num-seqs 8 --enforce-eager {parsers}".split()]
 
 
+def _sglang(folder: Path, port: int) -> list[str]:
+    where = ["--model-path", str(folder), "--served-model-name", MODEL, "--host", "127.0.0.1", "--port", str(port)]
+    sizes = "--dtype float32 --context-length 4096 --max-running-requests 8 --max-total-tokens 16384"
+    on_cpu = "--device cpu --attention-backend torch_native --disable-cuda-graph --skip-server-warmup"
+    parsers = "--tool-call-parser qwen25 --reasoning-parser qwen3"
+    return [*where, *f"{sizes} {on_cpu} {parsers}".split()]
+
+
 LLAMA_CPP = EngineProgram(
     "llama.cpp", "llama.cpp", "llama-server", _llama_cpp, "llamacpp:requests_processing", num_idle_layers=50
 )
@@ -71,7 +85,22 @@ VLLM = EngineProgram(
     num_idle_layers=24,
     variables={"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"},
 )
-PROGRAMS = (LLAMA_CPP, VLLM)
+SGLANG = EngineProgram(
+    "sglang",
+    "sglang",
+    "sglang",
+    _sglang,
+    "sglang_num_running_reqs",
+    "/v1/loads?format=prometheus",
+    Path(__file__).with_name("sglang_on_cpu.py"),
+    num_idle_layers=12,
+    variables={
+        "SGLANG_USE_CPU_ENGINE": "1",
+        "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "0",
+        "TORCHDYNAMO_DISABLE": "1",
+    },
+)
+PROGRAMS = (LLAMA_CPP, VLLM, SGLANG)
 
 
 class EngineProcess:
@@ -89,7 +118,7 @@ class EngineProcess:
         self.of = of
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._command = [str(of.path), *of.arguments(folder, self.port), *more]
+        self._command = [*of.command, *of.arguments(folder, self.port), *more]
         self._log = log or folder / f"{of.name}-{self.port}.log"
         self._variables = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **of.variables, **(variables or {})}
         self._popen: subprocess.Popen[bytes] | None = None
@@ -121,7 +150,7 @@ class EngineProcess:
 
     @property
     def num_running(self) -> float:
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=30) as page:
+        with urllib.request.urlopen(f"{self.url}{self.of.metrics}", timeout=30) as page:
             lines = page.read().decode().splitlines()
         of_it = re.compile(re.escape(self.of.running) + r"(\{[^}]*\})? ")
         return sum(float(line.split()[-1]) for line in lines if of_it.match(line))
