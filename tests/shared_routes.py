@@ -27,7 +27,7 @@ def routes_read_once() -> Iterator[None]:
         place = replace(include_context, dependency_overrides_provider=None)
         for known, context in kept:
             if known == place:
-                return _of_app(context, include_context)
+                return _of_app(context, original_route, include_context)
         made = read(original_route=original_route, include_context=include_context)
         kept.append((place, replace(made, app=None, dependency_overrides_provider=None)))
         return made
@@ -37,13 +37,13 @@ def routes_read_once() -> Iterator[None]:
         yield
 
 
-def _of_app(context: _Context, include_context: Any) -> _Context:
+def _of_app(context: _Context, route: APIRoute, include_context: Any) -> _Context:
     """As `from_api_route` ends."""
     own = copy(context)
     own.dependency_overrides_provider = include_context.dependency_overrides_provider
     token = routing._effective_route_context_var.set(own)
     try:
-        handler = routing.request_response(own.original_route.get_route_handler())
+        handler = routing.request_response(route.get_route_handler())
         own.app = wrap_app_with_body_limit(handler, own.max_body_size)
     finally:
         routing._effective_route_context_var.reset(token)

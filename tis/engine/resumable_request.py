@@ -59,7 +59,7 @@ class ResumableRequest:
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Raises ValueError, KeyError, TypeError or BadRequest if the document is not a request."""
         params = SamplingParams(**validate_defaults(document["params"]))
-        request: Self = _types(cls).validate_python({**document, "params": params})
+        request: Self = _types().validate_python({**document, "params": params})
         return request
 
 
@@ -78,9 +78,9 @@ class EmittedTokens:
 
 
 @cache
-def _types(kind: type[ResumableRequest]) -> TypeAdapter[Any]:
+def _types() -> TypeAdapter[Any]:
     """Made once: to make it takes longer than the rest of reading a request."""
-    return TypeAdapter(kind)
+    return TypeAdapter(ResumableRequest)
 
 
 def _params_to_json(params: SamplingParams) -> dict[str, Any]:

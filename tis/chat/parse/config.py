@@ -44,7 +44,7 @@ class ParserConfig:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
-        config: Self = _types(cls).validate_python(given)
+        config: Self = _types().validate_python(given)
         return config
 
     def spelled(self, marker: str) -> str:
@@ -77,8 +77,8 @@ class ParserConfig:
 
 
 @cache
-def _types(kind: type[ParserConfig]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _types() -> TypeAdapter[Any]:
+    return TypeAdapter(ParserConfig)
 
 
 def visible(text: str) -> str:
