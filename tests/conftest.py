@@ -13,6 +13,7 @@ from uvicorn import server as uvicorn_server  # `uvicorn` itself would mark ever
 
 from tests.redis_server import RedisServer, running_redis
 from tests.serving import Served, served, settings_with
+from tests.shared_routes import routes_read_once
 from tests.starters import starts_something
 
 # How long an example takes says nothing here: other programs run beside the tests.
@@ -25,6 +26,7 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(2_000, 10, 50)  # else full runs come every few seconds, and find hardly anything
     gc.enable()
 
 
@@ -43,6 +45,12 @@ def shared_certificates() -> Iterator[None]:
     context = httpcore2.default_ssl_context()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", lambda **_: context)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_routes() -> Iterator[None]:
+    with routes_read_once():
         yield
 
 

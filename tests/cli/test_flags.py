@@ -1,6 +1,7 @@
 """Flags of `tis serve` are settings."""
 
 import argparse
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tis.setting_types import SettingsError, variable_name
 from tis.settings import Settings
 
 
+@cache
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser()
     add_flags(made)

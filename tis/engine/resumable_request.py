@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from typing import Any, Self
 
 from pydantic import TypeAdapter
@@ -58,7 +59,8 @@ class ResumableRequest:
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Raises ValueError, KeyError, TypeError or BadRequest if the document is not a request."""
         params = SamplingParams(**validate_defaults(document["params"]))
-        return TypeAdapter(cls).validate_python({**document, "params": params})
+        request: Self = _types().validate_python({**document, "params": params})
+        return request
 
 
 @dataclass(slots=True)
@@ -73,6 +75,12 @@ class EmittedTokens:
     reasoning: list[str] = field(default_factory=list)
     num_calls: int = 0
     num_pieces: int = 0
+
+
+@cache
+def _types() -> TypeAdapter[Any]:
+    """Made once: to make it takes longer than the rest of reading a request."""
+    return TypeAdapter(ResumableRequest)
 
 
 def _params_to_json(params: SamplingParams) -> dict[str, Any]:

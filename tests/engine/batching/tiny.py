@@ -23,6 +23,8 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.errors import ServiceError
 
 VOCABULARY = 320
+_CACHE_BYTES = 2**26
+_TRIED = "_tried_alone"  # on a model: what it can do is found out once, not for each answer
 _SMALL: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": 64,
@@ -144,7 +146,7 @@ def new_runner(model: Any, *, tokens: int = 2048, block_size: int = 4, **options
 
 
 def new_turn_runner(
-    model: Any, tokenizer: Tokenizer = TOKENIZER, *, cache_bytes: int = 2**26, **options: Any
+    model: Any, tokenizer: Tokenizer = TOKENIZER, *, cache_bytes: int = _CACHE_BYTES, **options: Any
 ) -> TurnRunner:
     return TurnRunner(SteppedModel(model), tokenizer, cache_bytes, **options)
 
@@ -196,7 +198,9 @@ def alone_with(model: Any, tokenizer: Tokenizer, request: Request) -> Readers:
     ours = model.config.get_text_config()._attn_implementation
     model.set_attn_implementation(plain)
     try:
-        return run(new_turn_runner(model, tokenizer), [request])
+        if _TRIED not in vars(model):
+            setattr(model, _TRIED, SteppedModel(model))
+        return run(TurnRunner(getattr(model, _TRIED), tokenizer, _CACHE_BYTES), [request])
     finally:
         model.set_attn_implementation({"text_config": ours} if isinstance(plain, dict) else ours)
 

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any, Literal, Self
 
 from pydantic import TypeAdapter
@@ -43,7 +44,8 @@ class ParserConfig:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
-        return TypeAdapter(cls).validate_python(given)
+        config: Self = _types().validate_python(given)
+        return config
 
     def spelled(self, marker: str) -> str:
         return marker_char(marker) if marker in self.marked else marker
@@ -72,6 +74,11 @@ class ParserConfig:
         """Deterministic: a resumed answer has the same ids. Mistral templates accept only nine letters and digits."""
         digest = hashlib.sha256(f"{self.answer_id}:{choice}:{index}".encode()).hexdigest()
         return digest[:9] if self.tool_format == "mistral" else f"call_{digest[:24]}"
+
+
+@cache
+def _types() -> TypeAdapter[Any]:
+    return TypeAdapter(ParserConfig)
 
 
 def visible(text: str) -> str:

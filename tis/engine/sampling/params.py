@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Self
 
 from pydantic import TypeAdapter
@@ -114,8 +115,13 @@ def validate_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     unknown = set(values) - {f.name for f in fields(SamplingParams)}
     if unknown:
         raise ValueError(f"unknown names: {', '.join(sorted(map(str, unknown)))}")
-    params = TypeAdapter(SamplingParams).validate_python(dict(values))
+    params = _types().validate_python(dict(values))
     return {name: getattr(params, name) for name in values}
+
+
+@cache
+def _types() -> TypeAdapter[SamplingParams]:
+    return TypeAdapter(SamplingParams)
 
 
 def _check_range(param: str, value: float, low: float, high: float, *, above_low: bool = False) -> None:
