@@ -46,6 +46,14 @@ def require_accessible(page: Page) -> None:
     assert not found, "\n".join(found)
 
 
+def require_accessible_in_both_themes(page: Page) -> None:
+    """Whoever looks at it chooses the other theme and then this one again."""
+    is_dark = page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")
+    for theme in ("light", "dark") if is_dark else ("dark", "light"):
+        page.emulate_media(color_scheme=theme)
+        require_accessible(page)
+
+
 def until_at_rest(page: Page) -> None:
     """What was just done is drawn, and has stopped to move."""
     page.evaluate(_TWO_FRAMES)
