@@ -14,10 +14,13 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import DESKTOP, LOCALES, SIZES, PageLook
-from tests.browser.page_watch import PageWatch, require_no_sideways_scroll
+from tests.browser.page_watch import PageWatch, require_no_sideways_scroll, until_at_rest
+from tests.databases import place_of_servers
+from tests.marketplace.postgres import Postgres, required_postgres
 from tests.mcp_client.weather_process import McpProcess, weather_process
 from tests.serving import served, settings_with
 
+_ARE_PICTURES_KEPT = bool(os.environ.get("PAGES_ARTEFACTS"))
 # A test of a microphone or a camera is possible without one.
 FAKE_DEVICES = ("--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
 
@@ -39,6 +42,13 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=FAKE_DEVICES)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """All files share it: each has databases of its own there."""
+    with required_postgres(place_of_servers(), "-c autovacuum=off") as running:
+        yield running
 
 
 class Visitor:
@@ -70,16 +80,19 @@ class Visitor:
         return ChatPage(self.open(url, look), look or self.look)
 
     def picture(self, page: Page, name: str) -> None:
-        """A screenshot among the artefacts of the run (PAGES_ARTEFACTS)."""
+        """A screenshot among the artefacts of the run, if they are kept (PAGES_ARTEFACTS)."""
         require_no_sideways_scroll(page)
-        page.screenshot(path=self._artefacts / f"{name}-{self._contexts[page.context][1]}.png")
+        if _ARE_PICTURES_KEPT:
+            page.screenshot(path=self._artefacts / f"{name}-{self._contexts[page.context][1]}.png")
 
     def whole_picture(self, page: Page, name: str) -> None:
         """With what is below the end of the screen."""
         seen = page.viewport_size
         assert seen
         page.set_viewport_size({**seen, "height": page.evaluate("() => document.documentElement.scrollHeight")})
-        page.wait_for_timeout(300)  # what is drawn when it comes into sight
+        until_at_rest(page)  # what is drawn when it comes into sight
+        if _ARE_PICTURES_KEPT:
+            page.wait_for_timeout(300)
         self.picture(page, f"{name}-whole")
         page.set_viewport_size(seen)
 

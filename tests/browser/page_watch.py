@@ -9,6 +9,7 @@ _LOCAL_SCHEMES = ("data", "blob")
 _AT_REST = """() => Promise.all(document.getAnimations()
   .filter((one) => one.effect.getComputedTiming().endTime < 5000)
   .map((one) => one.finished.catch(() => null))).then(() => null)"""
+_TWO_FRAMES = "() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
 _VIOLATIONS = """async () => {
   const { violations } = await axe.run({ resultTypes: ["violations"] });
   return violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)}`));
@@ -43,6 +44,20 @@ def require_accessible(page: Page) -> None:
         page.evaluate(AXE_SCRIPT)
     found = page.evaluate(_VIOLATIONS)
     assert not found, "\n".join(found)
+
+
+def require_accessible_in_both_themes(page: Page) -> None:
+    """Whoever looks at it chooses the other theme and then this one again."""
+    is_dark = page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")
+    for theme in ("light", "dark") if is_dark else ("dark", "light"):
+        page.emulate_media(color_scheme=theme)
+        require_accessible(page)
+
+
+def until_at_rest(page: Page) -> None:
+    """What was just done is drawn, and has stopped to move."""
+    page.evaluate(_TWO_FRAMES)
+    page.evaluate(_AT_REST)
 
 
 def require_no_sideways_scroll(page: Page) -> None:

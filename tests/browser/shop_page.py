@@ -1,21 +1,37 @@
 """The shop as a buyer handles it, on this screen and in this language."""
 
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.looks import PageLook
+from tests.marketplace.conftest import SECRET
 from tests.serving import REPOSITORY, bare_environment, pictures_url
 
 
 def sample_market(folder: Path) -> str:
-    """The address of a database with the goods of `make demo`."""
-    url = f"sqlite:///{folder / 'market.db'}"
+    """The address of a database with the goods of `make demo`: a copy, as to make one takes 3 seconds."""
+    shutil.copy(Path(_sample().name) / "market.db", folder)
+    return f"sqlite:///{folder / 'market.db'}"
+
+
+@cache
+def _sample() -> "tempfile.TemporaryDirectory[str]":
+    """Once in each process of the tests."""
+    folder = tempfile.TemporaryDirectory(prefix="tis-tests-")
+    fill_with_sample(f"sqlite:///{folder.name}/market.db")
+    return folder
+
+
+def fill_with_sample(url: str) -> str:
+    variables = {"DATABASE_URL": url, "PICTURES_URL": pictures_url(), "JWT_SECRET_KEY": SECRET}
     command = [sys.executable, "seed_data.py"]
-    variables = {"DATABASE_URL": url, "PICTURES_URL": pictures_url()}
     subprocess.run(command, cwd=REPOSITORY, env={**bare_environment(), **variables}, check=True)
     return url
 

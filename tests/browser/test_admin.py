@@ -5,14 +5,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.admin_page import ORDER, AdminPage, AdminsMarket, fill_with_sample
+from tests.browser.admin_page import ORDER, AdminPage, AdminsMarket
 from tests.browser.conftest import Visitor
 from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE
 from tests.browser.page_watch import require_accessible
-from tests.browser.shop_page import ShopPage
-from tests.databases import new_sqlite, place_of_servers
+from tests.browser.shop_page import ShopPage, fill_with_sample, sample_market
 from tests.marketplace.conftest import SECRET
-from tests.marketplace.postgres import required_postgres
+from tests.marketplace.postgres import Postgres
 from tests.serving import pictures_url, served, settings_with
 
 _LOOKS = [("sqlite", DESKTOP), ("sqlite", PHONE), ("postgresql", DARK_DESKTOP), ("postgresql", LIGHT_PHONE)]
@@ -24,14 +23,13 @@ on_both_databases = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def market(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminsMarket]:
     if request.param == "sqlite":
-        yield from _running(new_sqlite(tmp_path_factory.mktemp("admin")))
+        yield from _running(sample_market(tmp_path_factory.mktemp("admin")))
     else:
-        with required_postgres(place_of_servers(), "-c autovacuum=off") as postgres:
-            yield from _running(postgres.new_market("admin"))
+        postgres: Postgres = request.getfixturevalue("postgres")
+        yield from _running(fill_with_sample(postgres.new_market("admin")))
 
 
 def _running(database_url: str) -> Iterator[AdminsMarket]:
-    fill_with_sample(database_url)
     settings = settings_with(
         database_url=database_url, jwt_secret_key=SECRET, assistant_model="off", pictures_url=pictures_url()
     )

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.chat_page import ChatPage, recorded_text
 from tests.browser.conftest import Visitor
 from tests.browser.cut_line import line_to
-from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE, on_both_screens, on_both_screens_too
+from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE, in_looks, on_both_screens
 from tests.browser.page_watch import require_accessible
 from tests.serving import Served, free_port, served, server_process, settings_with, wait_until_live
 
@@ -56,7 +56,7 @@ def test_an_answer_goes_on_after_a_reload_and_in_a_second_tab(visitor: Visitor, 
     visitor.picture(chat.page, "chat-resumed")
 
 
-@on_both_screens_too
+@in_looks(LIGHT_PHONE)
 def test_an_answer_that_ended_while_no_tab_was_open_has_no_times(visitor: Visitor, server: Served) -> None:
     chat = visitor.chat(server.url)
     speed = chat.look.pattern("chat.stats.speed")
@@ -78,7 +78,7 @@ def test_an_answer_that_ended_while_no_tab_was_open_has_no_times(visitor: Visito
     assert answer["endedAt"] is None and answer["wasLost"]
 
 
-@on_both_screens_too
+@in_looks(DARK_DESKTOP)
 def test_a_second_tab_sees_a_question_at_once_and_can_stop_its_answer(visitor: Visitor, server: Served) -> None:
     chat = visitor.chat(server.url)
     chat.send("One")
@@ -117,7 +117,7 @@ def test_without_the_network_the_page_says_so_and_goes_on_later(visitor: Visitor
         assert chat.page.evaluate("window.heard") == heard
 
 
-@on_both_screens_too
+@in_looks(LIGHT_PHONE)
 def test_a_connection_that_fell_silent_is_left(visitor: Visitor, server: Served) -> None:
     """As after the sleep of a laptop: nothing says that the connection is dead."""
     visitor.expected = _LOST

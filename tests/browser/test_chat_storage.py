@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import Visitor
-from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.looks import LIGHT_PHONE, in_looks, on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.serving import Served, served, settings_with
 
@@ -111,7 +111,7 @@ def test_a_tab_with_an_older_page_says_reload(visitor: Visitor, server: Served) 
     visitor.picture(chat.page, "chat-storage-outdated")
 
 
-@on_both_screens_too
+@in_looks(LIGHT_PHONE)
 def test_settings_are_stored_when_a_slider_rests_or_the_page_is_left(visitor: Visitor, server: Served) -> None:
     chat = _chat_with(_FULL, visitor, server)
     page = chat.page

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.chat_page import ChatPage, recorded_text
 from tests.browser.conftest import Visitor
-from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.looks import DARK_DESKTOP, PHONE, in_looks
 from tests.serving import Served, served, settings_with
 
 _LONG = "A sentence that takes its time. " * 40
@@ -21,7 +21,7 @@ def server() -> Iterator[Served]:
         yield server
 
 
-@on_both_screens
+@in_looks(PHONE)
 def test_a_conversation_that_is_deleted_while_its_answer_runs_leaves_nothing(visitor: Visitor, server: Served) -> None:
     chat = visitor.chat(server.url)
     other = chat.second_tab()
@@ -44,7 +44,7 @@ def test_a_conversation_that_is_deleted_while_its_answer_runs_leaves_nothing(vis
         assert chat.stored() == {"conversations": [], "messages": []}
 
 
-@on_both_screens_too
+@in_looks(DARK_DESKTOP)
 def test_two_tabs_keep_one_copy_at_the_server(visitor: Visitor, server: Served) -> None:
     visitor.expected = ("500",)
     chat = visitor.chat(server.url)

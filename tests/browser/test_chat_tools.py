@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DemoChat, Visitor
-from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.looks import DARK_DESKTOP, in_looks, on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.serving import served, settings_with
 
@@ -58,7 +58,7 @@ def test_a_call_is_approved_and_another_refused(visitor: Visitor, demo_chat: Dem
     visitor.picture(page, "chat-call-refused")
 
 
-@on_both_screens_too
+@in_looks(DARK_DESKTOP)
 def test_a_call_that_two_tabs_approve_is_made_once(visitor: Visitor, demo_chat: DemoChat) -> None:
     calls = len(demo_chat.weather.calls)
     chat = visitor.chat(demo_chat.url)

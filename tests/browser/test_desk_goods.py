@@ -9,12 +9,20 @@ from playwright.sync_api import FilePayload, Locator, Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
-from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.looks import (
+    DARK_DESKTOP,
+    DESKTOP,
+    LIGHT_PHONE,
+    PHONE,
+    PageLook,
+    on_both_screens,
+    on_both_screens_too,
+)
 from tests.browser.page_watch import require_accessible
-from tests.databases import new_sqlite, place_of_servers
+from tests.databases import new_sqlite
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.pictures.photos import photo
-from tests.marketplace.postgres import required_postgres
+from tests.marketplace.postgres import Postgres
 from tests.serving import Served, pictures_url, served, settings_with
 
 _EMAIL, _PASSWORD = "sari@example.com", "a long sentence"
@@ -66,13 +74,17 @@ class Seller:
         return {one["name"]: one["price"] for one in answer.json()}
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def _in(*pairs: tuple[str, PageLook]) -> pytest.MarkDecorator:
+    """Each screen with a database of its own: a page does not know which one its server has."""
+    return pytest.mark.parametrize(("database_url", "look"), pairs, ids=str, indirect=True)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        yield new_sqlite(tmp_path)
-        return
-    with required_postgres(place_of_servers(), "") as running:
-        yield running.new_market("desk")
+        return new_sqlite(tmp_path)
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.new_market(tmp_path.name)
 
 
 @pytest.fixture
@@ -100,7 +112,8 @@ def desk_of(visitor: Visitor, server: Served, part: str = "goods") -> DeskPage:
     return desk
 
 
-@on_both_screens
+@pytest.mark.slow
+@_in(("sqlite", DESKTOP), ("postgresql", PHONE))
 def test_a_seller_imports_a_sheet_mends_its_cells_edits_a_price_and_raises_many(
     visitor: Visitor, server: Served, seller: Seller
 ) -> None:
@@ -390,7 +403,7 @@ def _until_one_stop(grid: Locator) -> None:
     expect(grid.locator(others)).to_have_count(0)
 
 
-@on_both_screens_too
+@_in(("sqlite", LIGHT_PHONE), ("postgresql", DARK_DESKTOP))
 def test_a_seller_makes_one_product_of_several_sizes(visitor: Visitor, server: Served, seller: Seller) -> None:
     for size, price in ((41, 249_000), (42, 249_000), (43, 259_000)):
         seller.add(f"Sandal Semeru {size}", price, 3, sku=f"SS-{size}")

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 from tests.browser.admin_page import PASSWORD, AdminsMarket
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
-from tests.browser.looks import ALL_LOOKS, in_looks
-from tests.browser.page_watch import require_accessible
+from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.page_watch import require_accessible_in_both_themes
 from tests.databases import new_sqlite
 from tests.marketplace.conftest import SECRET
 from tests.serving import served, settings_with
@@ -60,7 +60,7 @@ def open_desk(visitor: Visitor, shop: OwnShop, part: str) -> DeskPage:
     return desk
 
 
-@in_looks(*ALL_LOOKS)
+@on_both_screens
 def test_an_owner_adds_a_place_changes_it_and_closes_it_once_nothing_lies_there(
     visitor: Visitor, market: AdminsMarket
 ) -> None:
@@ -70,7 +70,7 @@ def test_an_owner_adds_a_place_changes_it_and_closes_it_once_nothing_lies_there(
     page, t = desk.page, desk.t
     desk.main.get_by_role("tab", name=t("own.tab.branches"), exact=True).click()
     expect(page.get_by_text(t("branches.none"))).to_be_visible()
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     visitor.picture(page, "desk-places-none")
     desk.button("branches.new").click()
     expect(page.get_by_role("textbox", name=t("branches.name"), exact=True)).to_be_focused()
@@ -78,7 +78,7 @@ def test_an_owner_adds_a_place_changes_it_and_closes_it_once_nothing_lies_there(
     for field, text in {**fields, "desk.shop.latitude": "-7,9666", "desk.shop.longitude": "112,6326"}.items():
         page.get_by_role("textbox", name=t(field), exact=True).fill(text)
     page.get_by_role("switch", name=t("own.hours.known")).check()
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     visitor.whole_picture(page, "desk-places-new")
     desk.button("save").click()
     row = page.get_by_role("listitem").filter(has_text="Kios Sari Malang")
@@ -95,14 +95,14 @@ def test_an_owner_adds_a_place_changes_it_and_closes_it_once_nothing_lies_there(
     close = desk.button("branches.close", name="Kios Sari Dinoyo")
     close.click()
     expect(page.get_by_role("alert")).to_have_text(t("fault.branch_has_stock", units=3, products=1, reserved=0))
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     visitor.picture(page, "desk-places-refused")
     shop.move(3, branch["id"], 0)
     close.click()
     again = desk.button("branches.open", name="Kios Sari Dinoyo")
     expect(again).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     visitor.picture(page, "desk-places-closed")
     [branch] = shop.branches()
     assert branch["name"] == "Kios Sari Dinoyo" and branch["shows_place"] and not branch["is_active"]
@@ -111,7 +111,7 @@ def test_an_owner_adds_a_place_changes_it_and_closes_it_once_nothing_lies_there(
     assert shop.branches()[0]["is_active"]
 
 
-@in_looks(*ALL_LOOKS)
+@on_both_screens_too
 def test_a_seller_reads_what_lies_where_and_moves_and_corrects_units_of_a_place(
     visitor: Visitor, market: AdminsMarket
 ) -> None:
@@ -132,7 +132,7 @@ def test_a_seller_reads_what_lies_where_and_moves_and_corrects_units_of_a_place(
     by_place.get_by_role("button", name=t("stock.move.do"), exact=True).click()
     expect(row.get_by_role("cell")).to_have_text(["3", "0"])
     expect(units).to_have_attribute("max", "5")
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     by_place.scroll_into_view_if_needed()
     visitor.picture(page, "desk-stock-places")
     desk.dialog.get_by_role("combobox", name=t("stock.place"), exact=True).select_option("Kios Sari Malang")

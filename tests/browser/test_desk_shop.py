@@ -14,12 +14,12 @@ from playwright.sync_api import APIResponse, Locator, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
-from tests.browser.looks import DESKTOP, PHONE, PageLook, on_both_screens, on_both_screens_too
+from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE, PageLook
 from tests.browser.page_watch import require_accessible
 from tests.browser.shop_page import ShopPage
-from tests.databases import new_sqlite, place_of_servers
+from tests.databases import new_sqlite
 from tests.marketplace.conftest import SECRET
-from tests.marketplace.postgres import required_postgres
+from tests.marketplace.postgres import Postgres
 from tests.serving import Served, served, settings_with
 from tis.database.database import Database
 from tis.marketplace.columns import now
@@ -27,7 +27,18 @@ from tis.marketplace.tables import Reservation
 
 _PASSWORD = "a long sentence"
 _PLACE = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta"}
+_SCREENS = [("sqlite", DESKTOP), ("postgresql", PHONE)]
+_SCREENS_TOO = [("sqlite", LIGHT_PHONE), ("postgresql", DARK_DESKTOP)]
 _FAN = {"name": "Kipas meja", "price": 150_000, "stock_quantity": 4, "category": "fan", "sku": "FAN-1"}
+
+
+def _in(pairs: list[tuple[str, PageLook]]) -> pytest.MarkDecorator:
+    """Each screen with a database of its own: a page does not know which one its server has."""
+    return pytest.mark.parametrize(("database_url", "look"), pairs, ids=str, indirect=True, scope="module")
+
+
+on_both = _in(_SCREENS)
+on_both_too = _in(_SCREENS_TOO)
 
 
 @dataclass(frozen=True)
@@ -55,13 +66,12 @@ def _made(answer: httpx2.Response) -> dict[str, Any]:
     return made
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     if request.param == "sqlite":
-        yield new_sqlite(tmp_path_factory.mktemp("desk"))
-    else:
-        with required_postgres(place_of_servers()) as postgres:
-            yield postgres.new_market("desk")
+        return new_sqlite(tmp_path_factory.mktemp("desk"))
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.new_market("desk_shop")
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +114,7 @@ def open_desk(visitor: Visitor, shop: ShopOfTest, email: str | None = None, look
     return desk
 
 
-@on_both_screens
+@on_both
 def test_a_hold_is_answered_on_the_desk_and_the_buyers_page_says_so(visitor: Visitor, own_shop: ShopOfTest) -> None:
     desk = open_desk(visitor, own_shop)
     page, t = desk.page, desk.t
@@ -155,6 +165,7 @@ def test_a_hold_is_answered_on_the_desk_and_the_buyers_page_says_so(visitor: Vis
     visitor.picture(page, "desk-holds-all")
 
 
+@on_both
 def test_a_hold_that_is_made_while_the_list_is_read_shows(visitor: Visitor, own_shop: ShopOfTest) -> None:
     buyer = own_shop.person("Budi Specimen")
     desk = ShopDesk(visitor.open(f"{own_shop.url}/desk#/holds"), visitor.look)
@@ -179,7 +190,7 @@ def test_a_hold_that_is_made_while_the_list_is_read_shows(visitor: Visitor, own_
     expect(desk.page.get_by_role("article", name="Kipas meja")).to_be_visible()
 
 
-@on_both_screens_too
+@on_both_too
 def test_the_ledger_says_what_was_left_and_why_it_was_corrected(visitor: Visitor, own_shop: ShopOfTest) -> None:
     buyer = own_shop.person("Budi Specimen")
     held = _made(
@@ -218,7 +229,7 @@ def test_the_ledger_says_what_was_left_and_why_it_was_corrected(visitor: Visitor
     expect(desk.button("stock.product.remove", name="Kipas meja")).to_have_count(0)
 
 
-@on_both_screens_too
+@on_both_too
 def test_a_review_is_answered_and_the_shop_page_shows_it(visitor: Visitor, own_shop: ShopOfTest) -> None:
     for name, rating, body in (("Budi Specimen", 2, "Terlambat dua hari."), ("Ani Specimen", 5, "Cepat dan sejuk.")):
         given = {"rating": rating, "title": None, "body": body}
@@ -257,7 +268,7 @@ def test_a_review_is_answered_and_the_shop_page_shows_it(visitor: Visitor, own_s
     expect(review.get_by_role("button", name=t("reviews.answer"), exact=True)).to_be_visible()
 
 
-@on_both_screens
+@on_both
 def test_a_member_is_invited_accepts_and_works_for_the_shop(visitor: Visitor, own_shop: ShopOfTest) -> None:
     dewi = own_shop.person("Dewi Specimen")
     hers = open_desk(visitor, own_shop, dewi["email"])
@@ -298,7 +309,7 @@ def test_a_member_is_invited_accepts_and_works_for_the_shop(visitor: Visitor, ow
     expect(hers.page.get_by_role("heading", name=t("desk.shop.register"))).to_be_visible()
 
 
-@on_both_screens_too
+@on_both_too
 def test_opening_hours_and_the_profile_are_changed(visitor: Visitor, own_shop: ShopOfTest) -> None:
     desk = open_desk(visitor, own_shop)
     page, t = desk.page, desk.t
@@ -336,7 +347,7 @@ def save(desk: ShopDesk) -> None:
     expect(desk.page.get_by_role("alert")).to_have_count(0)
 
 
-@on_both_screens
+@on_both
 def test_a_token_is_shown_once_and_revoked(visitor: Visitor, own_shop: ShopOfTest) -> None:
     desk = open_desk(visitor, own_shop)
     page, t = desk.page, desk.t
@@ -369,7 +380,7 @@ def test_a_token_is_shown_once_and_revoked(visitor: Visitor, own_shop: ShopOfTes
     assert own_shop.http.get(read, headers=program).status_code == 401
 
 
-@on_both_screens_too
+@on_both_too
 def test_the_numbers_of_the_week(visitor: Visitor, own_shop: ShopOfTest) -> None:
     _sell(own_shop, [3, 1, 4, 1, 5, 2, 6, 1, 2])
     desk = open_desk(visitor, own_shop)
@@ -407,7 +418,7 @@ def _sell(shop: ShopOfTest, units: list[int]) -> None:
     database.close()
 
 
-@on_both_screens
+@on_both
 def test_without_the_server_the_desk_says_so_and_tries_again(
     visitor: Visitor, own_shop: ShopOfTest, tmp_path: Path
 ) -> None:
@@ -425,7 +436,7 @@ def test_without_the_server_the_desk_says_so_and_tries_again(
     expect(page.get_by_text(t("numbers.best.none"))).to_be_visible()
 
 
-@on_both_screens
+@on_both
 def test_an_owner_chooses_what_comes_by_mail_and_names_a_webhook(visitor: Visitor, own_shop: ShopOfTest) -> None:
     desk = open_desk(visitor, own_shop)
     page, t = desk.page, desk.t

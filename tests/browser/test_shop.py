@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import ALL_LOOKS, in_looks, on_both_screens, on_both_screens_too
+from tests.browser.looks import ALL_LOOKS, PHONE, in_looks, on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible
 from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET
@@ -304,7 +304,7 @@ def test_what_the_assistant_found_is_held_by_who_presses_the_button(visitor: Vis
         page.close()  # before its server
 
 
-@on_both_screens
+@in_looks(PHONE)
 def test_the_address_that_crawlers_know_shows_the_product(visitor: Visitor, server: Served) -> None:
     page = visitor.open(f"{server.url}/shop/products/1")
     expect(page.get_by_role("heading", name=_G15)).to_be_visible()

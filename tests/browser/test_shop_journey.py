@@ -1,8 +1,6 @@
 """A buyer finds a laptop near Jakarta and holds it; the shop accepts, and both of the buyer's browsers say so."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,32 +12,16 @@ from playwright.sync_api import APIResponse, Route, expect
 from tests.browser.conftest import Visitor
 from tests.browser.looks import DARK_DESKTOP, PHONE
 from tests.browser.page_watch import require_accessible
-from tests.browser.shop_page import ShopPage
-from tests.databases import new_sqlite, place_of_servers
+from tests.browser.shop_page import ShopPage, fill_with_sample, sample_market
 from tests.marketplace.conftest import SECRET
-from tests.marketplace.postgres import required_postgres
-from tests.serving import REPOSITORY, bare_environment, pictures_url, served, settings_with
+from tests.marketplace.postgres import Postgres
+from tests.serving import pictures_url, served, settings_with
 from tis.database.database import Database
 from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.market import Market, MarketRules
 
 _SENTENCE = "laptop dekat Jakarta di bawah 12 juta"
 _PASSWORD = "a long sentence"
-
-
-@contextmanager
-def _database(kind: str, folder: Path) -> Iterator[str]:
-    if kind == "sqlite":
-        yield new_sqlite(folder)
-        return
-    with required_postgres(place_of_servers()) as postgres:
-        yield postgres.new_market("shop_journey")
-
-
-def _add_sample(url: str) -> None:
-    variables = {"DATABASE_URL": url, "PICTURES_URL": pictures_url(), "JWT_SECRET_KEY": SECRET}
-    command = [sys.executable, "seed_data.py"]
-    subprocess.run(command, cwd=REPOSITORY, env={**bare_environment(), **variables}, check=True)
 
 
 class JourneySeller:
@@ -61,21 +43,27 @@ class JourneySeller:
 
 
 @contextmanager
-def _running(kind: str, folder: Path) -> Iterator[tuple[str, JourneySeller]]:
-    with _database(kind, folder) as url:
-        _add_sample(url)
-        settings = settings_with(database_url=url, jwt_secret_key=SECRET, assistant_model="off")
-        market = Market(Database(url), MarketRules(jwt_secret=SECRET, pictures_url=pictures_url()))
-        with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as http:
-            yield running.url, JourneySeller(http, market)
-        market.close()
+def _running(url: str) -> Iterator[tuple[str, JourneySeller]]:
+    settings = settings_with(database_url=url, jwt_secret_key=SECRET, assistant_model="off")
+    market = Market(Database(url), MarketRules(jwt_secret=SECRET, pictures_url=pictures_url()))
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as http:
+        yield running.url, JourneySeller(http, market)
+    market.close()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return sample_market(tmp_path)
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return fill_with_sample(postgres.new_market("shop_journey"))
+
+
+@pytest.mark.parametrize("database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_laptop_near_jakarta_is_held_and_the_shops_answer_comes_by_itself(
-    visitor: Visitor, tmp_path: Path, kind: str
+    visitor: Visitor, database_url: str
 ) -> None:
-    with _running(kind, tmp_path) as (url, seller):
+    with _running(database_url) as (url, seller):
         phone = ShopPage(visitor.open(f"{url}/shop", PHONE), PHONE)
         page, t = phone.page, phone.t
         phone.search(_SENTENCE)
@@ -102,7 +90,7 @@ def test_a_laptop_near_jakarta_is_held_and_the_shops_answer_comes_by_itself(
             expect(shop.page.locator(".note.good")).to_contain_text(shop.look.pattern("shop.hold.accepted"))
         assert len(reads) == 1, "the news came by the stream, and the page read the reservation once"
         require_accessible(page)
-        visitor.picture(page, f"shop-accepted-{kind}")
+        visitor.picture(page, f"shop-accepted-{database_url.partition(':')[0]}")
         seller.answer(product, "commit")
         for shop in (phone, desktop):
             expect(shop.page.locator(".note.good")).to_contain_text(shop.look.pattern("shop.hold.committed"))
@@ -110,9 +98,9 @@ def test_a_laptop_near_jakarta_is_held_and_the_shops_answer_comes_by_itself(
             shop.page.close()  # before their server
 
 
-def test_where_the_stream_is_cut_the_page_asks_and_goes_on_when_it_is_back(visitor: Visitor, tmp_path: Path) -> None:
+def test_where_the_stream_is_cut_the_page_asks_and_goes_on_when_it_is_back(visitor: Visitor, database_url: str) -> None:
     visitor.expected = ("ERR_", "favicon.ico")
-    with _running("sqlite", tmp_path) as (url, seller):
+    with _running(database_url) as (url, seller):
         shop = ShopPage(visitor.open(f"{url}/live"), visitor.look)
         page = shop.page
         is_cut = True
@@ -132,10 +120,10 @@ def test_where_the_stream_is_cut_the_page_asks_and_goes_on_when_it_is_back(visit
         page.close()  # before its server
 
 
-def test_an_answer_that_comes_late_does_not_bring_back_what_was_before(visitor: Visitor, tmp_path: Path) -> None:
+def test_an_answer_that_comes_late_does_not_bring_back_what_was_before(visitor: Visitor, database_url: str) -> None:
     """While the stream is cut the page asks; the answer to that is slow, and news overtake it."""
     visitor.expected = ("ERR_", "favicon.ico")
-    with _running("sqlite", tmp_path) as (url, seller):
+    with _running(database_url) as (url, seller):
         shop = ShopPage(visitor.open(f"{url}/live"), visitor.look)
         page = shop.page
         is_cut, is_slow = True, False

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import ALL_LOOKS, in_looks, on_both_screens_too
-from tests.browser.page_watch import require_accessible
+from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.page_watch import require_accessible, require_accessible_in_both_themes
 from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET
 from tests.serving import Served, served, settings_with
@@ -56,7 +56,7 @@ def _held_at(shop: ShopPage, name: str) -> Locator:
     return shop.page.get_by_text(shop.t("shop.hold.at", place=name), exact=True)
 
 
-@in_looks(*ALL_LOOKS)
+@on_both_screens
 def test_a_buyer_reads_what_is_where_and_holds_at_the_place_that_he_chose(visitor: Visitor, server: Served) -> None:
     product, before = _spread(server), _units(server)
     page = visitor.open(f"{server.url}/shop#/p/{product['id']}")
@@ -68,18 +68,18 @@ def test_a_buyer_reads_what_is_where_and_holds_at_the_place_that_he_chose(visito
     expect(rows.locator(".hours")).to_contain_text("09:00–17:00")
     quantity = page.get_by_role("spinbutton", name=t("shop.hold.quantity"), exact=True)
     expect(quantity).to_have_attribute("max", str(max(before.values())))
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     visitor.whole_picture(page, "shop-places")
     _place(shop, _MALANG).check()
     expect(quantity).to_have_attribute("max", str(before[_MALANG]))
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     visitor.picture(page, "shop-places-chosen")
     quantity.fill("2")
     shop.button("shop.hold.do").click()
     expect(_held_at(shop, _MALANG)).to_be_visible()
     assert _units(server) == {**before, _MALANG: before[_MALANG] - 2}
     expect(page.get_by_role("radio")).to_have_count(0)
-    require_accessible(page)
+    require_accessible_in_both_themes(page)
     visitor.picture(page, "shop-places-held")
     shop.button("shop.hold.release").click()
     expect(_place(shop, _MALANG)).to_be_enabled()

@@ -29,7 +29,8 @@ export function later(read, onFailure, { early = true } = {}) {
   if (early) afterLoad(() => get().catch(() => {}));
   return function Later(props) {
     const [, setReady] = useState(Boolean(Part));
-    useEffect(() => { if (!Part) get().then(() => setReady(true), onFailure); }, []);
+    // Even where there is a Part: it may have come after this was drawn without it.
+    useEffect(() => { get().then(() => setReady(true), onFailure); }, []);
     return Part && html`<${Part} ...${props} />`;
   };
 }
