@@ -20,8 +20,8 @@ TONE = (np.sin(np.arange(RATE // 4) / 9) * 0.8).astype(np.float32)
 def encoded(codec: Any, channels: int = 1) -> bytes:
     written = io.BytesIO()
     with av.open(written, "w", format="wav") as container:
-        stream = container.add_stream(codec, rate=RATE, layout={1: "mono", 2: "stereo", 6: "5.1"}[channels])
-        layout = {1: "mono", 2: "stereo", 6: "5.1"}[channels]
+        stream = container.add_stream(codec, rate=RATE, layout={1: "mono", 2: "stereo"}[channels])
+        layout = {1: "mono", 2: "stereo"}[channels]
         frame = av.AudioFrame.from_ndarray(np.repeat(TONE[None], channels, axis=0), format="fltp", layout=layout)
         frame.sample_rate = RATE
         container.mux(stream.encode(frame))
@@ -29,7 +29,7 @@ def encoded(codec: Any, channels: int = 1) -> bytes:
     return written.getvalue()
 
 
-@pytest.mark.parametrize("channels", [1, 2, 6])
+@pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize(
     ("codec", "error"),
     [("pcm_s16le", 2e-4), ("pcm_s32le", 1e-6), ("pcm_f32le", 1e-7), ("pcm_f64le", 1e-7), ("pcm_u8", 2e-2)],
@@ -58,11 +58,15 @@ def test_a_file_that_was_sent_while_it_was_made_has_no_length(size: int) -> None
     np.testing.assert_allclose(samples, TONE, atol=2e-4)
 
 
-def test_what_is_not_finite_is_no_sound() -> None:
-    whole = encoded("pcm_f32le")
-    at = whole.index(b"data") + 8
+@pytest.mark.parametrize(
+    ("codec", "form", "number"),
+    [("pcm_f32le", "<f", float("nan")), ("pcm_f64le", "<d", 1e300), ("pcm_f32le", "<f", 3e38)],
+)
+def test_what_is_not_finite_is_no_sound(codec: str, form: str, number: float) -> None:
+    whole = encoded(codec, channels=2)
+    at, wrong = whole.index(b"data") + 8, struct.pack(form, number) * 2
     with pytest.raises(NoWav):
-        wav_samples(whole[:at] + struct.pack("<f", float("nan")) + whole[at + 4 :])
+        wav_samples(whole[:at] + wrong + whole[at + len(wrong) :])
 
 
 @given(st.binary(max_size=200), st.integers(0, 60), st.booleans())
@@ -73,5 +77,5 @@ def test_any_bytes_are_samples_or_no_wav(noise: bytes, at: int, is_head: bool) -
         samples, rate = wav_samples(data)
     except NoWav:
         return
-    assert len(samples) * 1 <= len(data) and 4_000 <= rate <= 192_000
+    assert len(samples) * 1 <= len(data) and 4_000 <= rate <= 48_000
     assert not len(samples) or float(np.abs(samples).max()) <= 1

@@ -69,11 +69,12 @@ def _samples(sound: bytes) -> Any:
         samples, rate = wav_samples(sound)
     except NoWav:
         raise failed("sent a sound that is no WAV file") from None
-    if not len(samples):
-        raise failed("sent a sound without samples")
     if len(samples) > MAX_SENTENCE_SECONDS * rate:
         raise failed(f"spoke longer than {MAX_SENTENCE_SECONDS:g} s for one sentence")
-    return samples if rate == SOUND_RATE else _resampled(samples, rate)
+    made = samples if rate == SOUND_RATE else _resampled(samples, rate)
+    if not len(made):
+        raise failed("sent a sound without samples")
+    return made
 
 
 def _resampled(samples: Any, rate: int) -> Any:
@@ -84,4 +85,5 @@ def _resampled(samples: Any, rate: int) -> Any:
     frame.sample_rate = rate
     resampler = av.AudioResampler(format="fltp", layout="mono", rate=SOUND_RATE)
     frames = [*resampler.resample(frame), *resampler.resample(None)]
-    return np.concatenate([one.to_ndarray()[0] for one in frames]).clip(-1, 1)
+    empty = np.zeros(0, np.float32)  # a few samples may make none
+    return np.concatenate([empty, *(one.to_ndarray()[0] for one in frames)]).clip(-1, 1)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
-_MIN_RATE, _MAX_RATE, _MAX_CHANNELS = 4_000, 192_000, 8
+_MIN_RATE, _MAX_RATE, _MAX_CHANNELS = 4_000, 48_000, 2  # more would cost memory in proportion
 _TYPES: Mapping[tuple[int, int], str] = {
     (_PCM, 8): "u1",
     (_PCM, 16): "<i2",
@@ -47,11 +47,12 @@ def _samples(form: bytes, data: bytes) -> tuple[Any, int]:
     if not (_MIN_RATE <= rate <= _MAX_RATE and 0 < channels <= _MAX_CHANNELS) or (kind, bits) not in _TYPES:
         raise NoWav
     read = np.frombuffer(data[: len(data) - len(data) % (channels * bits // 8)], _TYPES[kind, bits])
-    samples = read.astype(np.float32)
-    if kind == _PCM:
-        samples = (samples - 128 * (bits == 8)) / np.float32(2 ** (bits - 1) - 1)
-    if channels > 1:
-        samples = samples.reshape(-1, channels).mean(axis=1, dtype=np.float32)
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused below
+        samples = read.astype(np.float32)
+        if kind == _PCM:
+            samples = (samples - 128 * (bits == 8)) / np.float32(2 ** (bits - 1) - 1)
+        if channels > 1:
+            samples = samples.reshape(-1, channels).mean(axis=1, dtype=np.float32)
     if not np.isfinite(samples).all():
         raise NoWav
     return samples.clip(-1, 1), rate
