@@ -55,7 +55,10 @@ class RouteIndex:
     def _chosen(self, scope: Scope) -> tuple[BaseRoute, Scope] | None:
         has_path = None
         for route in self.candidates(get_route_path(scope)):
-            match, child_scope = route.matches(scope)
+            try:
+                match, child_scope = route.matches(scope)
+            except ValueError:  # a number of more digits than Python reads; FastAPI answers 500
+                continue
             if match is Match.FULL:
                 return route, child_scope
             if match is Match.PARTIAL and has_path is None:
