@@ -134,6 +134,7 @@ def test_an_order_is_of_the_chosen_place_whose_courier_is_near(visitor: Visitor,
 
 @in_looks(*ALL_LOOKS)
 def test_who_comes_too_late_for_a_place_reads_it_in_the_language_of_the_page(visitor: Visitor, server: Served) -> None:
+    visitor.expected = ("409",)
     product, before = _spread(server), _units(server)
     page = visitor.open(f"{server.url}/shop#/p/{product['id']}")
     shop, t = ShopPage(page, visitor.look), visitor.look.t
