@@ -27,10 +27,17 @@ def _refuse(*_: object) -> None:
     raise NotImplementedError
 
 
+def _kernel(name: str) -> object:
+    """Kernels are imported by name, and called by what is not used here."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _refuse
+
+
 _functional = _stand_in("torchvision.transforms.functional", InterpolationMode=_NoMode)
 _transforms = _stand_in("torchvision.transforms", InterpolationMode=_NoMode, functional=_functional)
 _stand_in("torchvision", transforms=_transforms)
-_stand_in("sgl_kernel", assign_req_to_token_pool_cpu=_refuse)  # speculative decoding alone calls it
+_stand_in("sgl_kernel", __getattr__=_kernel)
 
 
 if __name__ == "__main__":
