@@ -65,6 +65,12 @@ def in_looks(*looks: PageLook) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("look", looks, ids=str, indirect=True)
 
 
+def with_a_database_each(fixture: str, *looks: PageLook) -> pytest.MarkDecorator:
+    """The first look on SQLite, the second on PostgreSQL: a page does not know which one its server has."""
+    pairs = list(zip(("sqlite", "postgresql"), looks, strict=True))
+    return pytest.mark.parametrize((fixture, "look"), pairs, ids=str, indirect=True, scope="module")
+
+
 on_both_screens = in_looks(DESKTOP, PHONE)
 # The same with the other themes: so each screen is seen in each theme and language, by one file or another.
 on_both_screens_too = in_looks(DARK_DESKTOP, LIGHT_PHONE)

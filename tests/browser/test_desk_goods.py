@@ -14,9 +14,9 @@ from tests.browser.looks import (
     DESKTOP,
     LIGHT_PHONE,
     PHONE,
-    PageLook,
     on_both_screens,
     on_both_screens_too,
+    with_a_database_each,
 )
 from tests.browser.page_watch import require_accessible
 from tests.databases import new_sqlite
@@ -74,11 +74,6 @@ class Seller:
         return {one["name"]: one["price"] for one in answer.json()}
 
 
-def _in(*pairs: tuple[str, PageLook]) -> pytest.MarkDecorator:
-    """Each screen with a database of its own: a page does not know which one its server has."""
-    return pytest.mark.parametrize(("database_url", "look"), pairs, ids=str, indirect=True)
-
-
 @pytest.fixture
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
@@ -113,7 +108,7 @@ def desk_of(visitor: Visitor, server: Served, part: str = "goods") -> DeskPage:
 
 
 @pytest.mark.slow
-@_in(("sqlite", DESKTOP), ("postgresql", PHONE))
+@with_a_database_each("database_url", DESKTOP, PHONE)
 def test_a_seller_imports_a_sheet_mends_its_cells_edits_a_price_and_raises_many(
     visitor: Visitor, server: Served, seller: Seller
 ) -> None:
@@ -403,7 +398,7 @@ def _until_one_stop(grid: Locator) -> None:
     expect(grid.locator(others)).to_have_count(0)
 
 
-@_in(("sqlite", LIGHT_PHONE), ("postgresql", DARK_DESKTOP))
+@with_a_database_each("database_url", LIGHT_PHONE, DARK_DESKTOP)
 def test_a_seller_makes_one_product_of_several_sizes(visitor: Visitor, server: Served, seller: Seller) -> None:
     for size, price in ((41, 249_000), (42, 249_000), (43, 259_000)):
         seller.add(f"Sandal Semeru {size}", price, 3, sku=f"SS-{size}")

@@ -14,7 +14,7 @@ from playwright.sync_api import APIResponse, Locator, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.desk_page import DeskPage
-from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE, PageLook
+from tests.browser.looks import DARK_DESKTOP, DESKTOP, LIGHT_PHONE, PHONE, PageLook, with_a_database_each
 from tests.browser.page_watch import require_accessible
 from tests.browser.shop_page import ShopPage
 from tests.databases import new_sqlite
@@ -27,18 +27,10 @@ from tis.marketplace.tables import Reservation
 
 _PASSWORD = "a long sentence"
 _PLACE = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta"}
-_SCREENS = [("sqlite", DESKTOP), ("postgresql", PHONE)]
-_SCREENS_TOO = [("sqlite", LIGHT_PHONE), ("postgresql", DARK_DESKTOP)]
 _FAN = {"name": "Kipas meja", "price": 150_000, "stock_quantity": 4, "category": "fan", "sku": "FAN-1"}
 
-
-def _in(pairs: list[tuple[str, PageLook]]) -> pytest.MarkDecorator:
-    """Each screen with a database of its own: a page does not know which one its server has."""
-    return pytest.mark.parametrize(("database_url", "look"), pairs, ids=str, indirect=True, scope="module")
-
-
-on_both = _in(_SCREENS)
-on_both_too = _in(_SCREENS_TOO)
+on_both = with_a_database_each("database_url", DESKTOP, PHONE)
+on_both_too = with_a_database_each("database_url", LIGHT_PHONE, DARK_DESKTOP)
 
 
 @dataclass(frozen=True)
