@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.looks import on_both_screens, on_both_screens_too
+from tests.browser.looks import ALL_LOOKS, in_looks, on_both_screens, on_both_screens_too
 from tests.browser.page_watch import require_accessible, require_accessible_in_both_themes
 from tests.browser.shop_page import ShopPage, sample_market
 from tests.marketplace.conftest import SECRET

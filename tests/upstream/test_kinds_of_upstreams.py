@@ -72,7 +72,7 @@ def test_grammars_are_sent_in_the_words_of_the_engine(tmp_path: Path) -> None:
 
 def test_an_answer_is_continued_in_the_words_of_the_engine(tmp_path: Path) -> None:
     begun = [*said("Halo")["messages"], {"role": "assistant", "content": "Halo, "}]
-    asked = {"messages": begun, "continue_final_message": True, "add_generation_prompt": False}
+    asked: dict[str, Any] = {"messages": begun, "continue_final_message": True, "add_generation_prompt": False}
     for kind, fields in (("vllm", {"add_generation_prompt": False}), ("sglang", {})):
         [body] = sent(tmp_path, kind, **asked)[2]
         assert {name: body.get(name) for name in fields} == fields and body["continue_final_message"]
