@@ -122,6 +122,28 @@ async def test_a_reader_elsewhere_counts_as_a_reader(pair: Pair) -> None:
     script.go.set()
 
 
+async def test_a_holder_out_of_reach_cancels_nothing_for_want_of_readers_as_nobody_can_tell_it_of_one(
+    pair: Pair, redis_server: RedisServer
+) -> None:
+    a, _ = pair
+    script, at_a, _ = await started(a, b"1")
+    await until_stored(a)
+    store = a._store
+    assert isinstance(store, RedisStore)
+    redis_server.pause()
+    try:
+        await until(lambda: not store.hears_others)
+        at_a._record.no_reader_since = a.now() - 60  # they have not said so for longer than the grace
+        await until(lambda: (at_a._record.no_reader_since or 0) > a.now() + 5)
+        assert at_a.is_running and not script.was_cancelled
+    finally:
+        redis_server.go_on()
+    await until(lambda: a.durability == "durable")
+    assert at_a.is_running and not script.was_cancelled
+    script.go.set()
+    assert await data_of(at_a, at_a.latest) == [b"1", b"end"]
+
+
 async def test_the_next_turn_may_be_anywhere(pair: Pair) -> None:
     a, b = pair
     script, _, _ = await started(a, b"first")

@@ -90,6 +90,9 @@ class FollowedSessions:
     def sweep(self, session: Session) -> None:
         key = session.recording.key
         if key not in self._followers:
+            # Those who wait elsewhere may say so in vain: the time in which they say it again begins anew.
+            if session.is_running and self._store.holds(key) and not self._store.hears_others:
+                session.hear_elsewhere(2 * _HEARD_SECONDS)
             return
         now = self._store.now()
         if session.recording.readers:

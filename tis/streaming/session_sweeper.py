@@ -60,10 +60,10 @@ class SessionSweeper:
     def _sweep_session(self, session: Session, is_late: bool) -> None:
         if session.is_running and self.is_revoked(session.owner):
             session.latest.cancel()
-        if not is_late:
-            session.cancel_without_reader()
         if self._followed:
             self._followed.sweep(session)
+        if not is_late:
+            session.cancel_without_reader()
         for reader in session.recording.readers:
             reader.wake_if_idle(self._limits.heartbeat_seconds)
         if not session.is_evictable:

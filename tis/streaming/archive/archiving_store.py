@@ -184,6 +184,10 @@ class ArchivingStore:
         if self._shared:
             await self._shared.order_cancel(key)
 
+    @property
+    def hears_others(self) -> bool:
+        return self._shared is None or self._shared.hears_others
+
     def tell_heard(self, key: SessionKey) -> None:
         if self._shared:
             self._shared.tell_heard(key)

@@ -267,6 +267,10 @@ class RedisStore:
             if claim:
                 await self._replica.order(claim, "cancel", digest)
 
+    @property
+    def hears_others(self) -> bool:
+        return self._replica.hears_others
+
     def tell_heard(self, key: SessionKey) -> None:
         if claim := self._claims.get(key):
             self._writer.note(lambda pipeline: queue_order(pipeline, claim, "hear", digest_of(key)))

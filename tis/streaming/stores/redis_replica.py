@@ -27,6 +27,7 @@ _MAX_ORDERS = 4096
 _ORDERS_SECONDS = 3600
 _TAKEN_AT_ONCE = 64
 _POLL_SECONDS = 1.0
+_DEAF_SECONDS = 3.0  # since the last answer of Redis
 
 
 class RedisReplica:
@@ -65,6 +66,10 @@ class RedisReplica:
     def new_claim(self) -> str:
         self._num_claims += 1
         return f"{self.id}:{self._num_claims}"
+
+    @property
+    def hears_others(self) -> bool:
+        return self.is_reached and time.monotonic() - self._reached_at < _DEAF_SECONDS
 
     async def stop(self) -> None:
         """Ends its tasks. One that is cancelled while it connects would leave its connection open."""

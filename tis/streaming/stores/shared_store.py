@@ -62,6 +62,11 @@ class SharedStore(Store, Protocol):
         """Lets the holder cancel the running turn. Raises `StoreUnavailable` if it cannot be told now."""
         ...
 
+    @property
+    def hears_others(self) -> bool:
+        """False while this process cannot be told anything, as the store is out of its reach."""
+        ...
+
     def tell_heard(self, key: SessionKey) -> None:
         """Tells the holder that the running turn has readers here."""
         ...
