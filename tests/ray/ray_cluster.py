@@ -55,7 +55,8 @@ class RayNode:
     @property
     def replicas(self) -> dict[int, str]:
         """The processes of the deployment that have started, by their ids. Their title has the method that runs."""
-        found = {pid: name for pid, parent, name in _processes() if parent == self.raylet}
+        raylet = self.raylet
+        found = {pid: name for pid, parent, name in _processes() if parent == raylet}
         return {
             pid: name
             for pid, name in found.items()
@@ -65,7 +66,10 @@ class RayNode:
     @property
     def raylet(self) -> int:
         group = os.getpgid(self._popen.pid)
-        [raylet] = [pid for pid, _, name in _processes() if _is_raylet(name) and _group_of(pid) == group]
+        raylets = {pid: parent for pid, parent, name in _processes() if _is_raylet(name) and _group_of(pid) == group}
+        [raylet] = [
+            pid for pid, parent in raylets.items() if parent not in raylets
+        ]  # a child that it forks has its name
         return raylet
 
     def kill(self) -> list[int]:
