@@ -4,6 +4,7 @@ import json
 import struct
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.audio_api.speaking import speaking_server
 from tests.audio_api.test_speech import FORMATS, PATH, TEXT, body, decoded, events_of, sound_of, spoken
 from tests.serving import Served, served, settings_with
 from tests.test_status import until
-from tests.upstream.gateway import SECONDS, client_of, gateway, scripted
+from tests.upstream.gateway import SECONDS, Send, client_of, gateway, scripted
 from tis.audio_api.text_to_speak import OPENAI_VOICES
 
 pytestmark = pytest.mark.model
@@ -299,3 +300,21 @@ def test_a_sentence_goes_to_another_upstream_when_one_fails(tmp_path: Path) -> N
     wanted = np.concatenate([TONE, *([pause, TONE] * (num_sentences - 1))])
     np.testing.assert_array_equal(np.frombuffer(answer.content[44:], "<i2"), wanted)
     assert " ".join(sorted((one["input"] for one in sound.bodies), key=TEXT.index)) == TEXT
+
+
+def test_a_speech_that_has_begun_waits_for_an_upstream_that_starts_again(tmp_path: Path) -> None:
+    numbers = count(1)
+
+    def restart(send: Send) -> None:
+        is_away = 2 <= next(numbers) <= 4
+        send(b"HTTP/1.1 503 Starting\r\nContent-Length: 0\r\n\r\n" if is_away else http_answer(wav(TONE)))
+
+    with (
+        scripted(restart) as upstream,
+        gateway(tmp_path, upstream.url, task="speech") as server,
+        client_of(server) as client,
+    ):
+        answer = client.post(PATH, json=body(model="far", input=TEXT, response_format="pcm"))
+    num_sentences = len({one["input"] for one in upstream.bodies})
+    assert answer.status_code == 200 and num_sentences > 1 and len(upstream.bodies) > num_sentences
+    assert len(answer.content) == 2 * (num_sentences * len(TONE) + (num_sentences - 1) * RATE // 5)

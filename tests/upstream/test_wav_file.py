@@ -58,6 +58,11 @@ def test_a_file_that_was_sent_while_it_was_made_has_no_length(size: int) -> None
     np.testing.assert_allclose(samples, TONE, atol=2e-4)
 
 
+def test_a_file_that_is_broken_off_is_no_sound() -> None:
+    with pytest.raises(NoWav):
+        wav_samples(encoded("pcm_s16le")[:-100])
+
+
 @pytest.mark.parametrize(
     ("codec", "form", "number"),
     [("pcm_f32le", "<f", float("nan")), ("pcm_f64le", "<d", 1e300), ("pcm_f32le", "<f", 3e38)],

@@ -20,7 +20,7 @@ from tis.audio_api.sound_span import sound_span
 from tis.audio_api.speech_run import SpeechRun
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.audio_api.spoken_file import SoundPart, require_sayable, spoken_file
-from tis.audio_api.text_to_speak import SPEECH_DIALECT, SentText, TextToSpeak, voice_of
+from tis.audio_api.text_to_speak import SPEECH_DIALECT, SentText, TextToSpeak, find_voice, voice_of
 from tis.cancellation import Cancelled, race_cancel, race_draining
 from tis.chat.run_spec import Services
 from tis.errors import NotImplementedHere, ServiceError
@@ -66,10 +66,9 @@ class SpeechAnswer:
         else:
             answer = await self._file(model_id, partial(sessions.is_revoked, owner))
         also, known = [], await engine.describe(model_id)
-        if voices := known.voices:
-            used = voice_of(body.voice_name, model_id, voices)
+        if used := find_voice(body.voice_name, known.voices):
             answer.headers["X-Voice"] = quote(used)
-            also = ["voice"] if len(voices) == 1 and body.voice_name != used else []
+            also = ["voice"] if len(known.voices) == 1 and body.voice_name != used else []
         no_effect = [] if known.takes_instructions else ["instructions"]
         no_effect += [] if known.takes_seed else ["seed"]
         no_effect += ["session_id"] if body.stream_format == "audio" else []

@@ -79,13 +79,17 @@ class SentText:
 
 
 def voice_of(given: str, model_id: str, voices: Sequence[str]) -> str:
-    """The voice of the model that a name means, if its voices are known. Raises BadRequest for one that it lacks.
-
-    The names of OpenAI's voices that it does not have itself go through its voices in turn.
-    """
-    if given in voices or not voices:
+    """The voice of the model that a name means, if its voices are known. Raises BadRequest for one that it lacks."""
+    if not voices:
         return given
-    if given in OPENAI_VOICES:
-        return voices[OPENAI_VOICES.index(given) % len(voices)]
+    if found := find_voice(given, voices):
+        return found
     shown = ", ".join(voices[:_MAX_SHOWN]) + (f" and {len(voices) - _MAX_SHOWN} more" * (len(voices) > _MAX_SHOWN))
     raise BadRequest(f"voice: the model `{model_id}` has no voice {given[:64]!r}. It has: {shown}.", param="voice")
+
+
+def find_voice(given: str, voices: Sequence[str]) -> str | None:
+    """The names of OpenAI's voices that the model does not have itself go through its voices in turn."""
+    if given in voices:
+        return given
+    return voices[OPENAI_VOICES.index(given) % len(voices)] if voices and given in OPENAI_VOICES else None

@@ -68,7 +68,7 @@ def _samples(sound: bytes) -> Any:
     try:
         samples, rate = wav_samples(sound)
     except NoWav:
-        raise failed("sent a sound that is no WAV file") from None
+        raise failed("sent a sound that is no whole WAV file") from None
     if len(samples) > MAX_SENTENCE_SECONDS * rate:
         raise failed(f"spoke longer than {MAX_SENTENCE_SECONDS:g} s for one sentence")
     made = samples if rate == SOUND_RATE else _resampled(samples, rate)

@@ -128,9 +128,19 @@ class UpstreamModel:
         self._begin_next()
 
     async def _ask(self, request: WholeRequest) -> None:
+        """What belongs to an answer that has begun waits, as chats do, for an upstream that starts again."""
         tried: set[Endpoint] = set()
+        pauses = iter(_PAUSES if request.is_begun else ())
         fault = unreachable()
-        while endpoint := self.pool.choose((), tried):
+        while True:
+            endpoint = self.pool.choose((), tried)
+            if endpoint is None:
+                pause = next(pauses, None)
+                if pause is None:
+                    raise fault.error
+                await asyncio.sleep(pause)
+                tried.clear()
+                continue
             begun_at = time.monotonic()
             try:
                 with endpoint.running(()):
@@ -138,13 +148,12 @@ class UpstreamModel:
             except UpstreamFault as failed:
                 fault = self._failed(endpoint, failed, begun_at)
                 if not fault.may_go_elsewhere:
-                    break
+                    raise fault.error from None
                 tried.add(endpoint)
             else:
                 self._succeeded(endpoint)
                 request.receive(made, time.monotonic())
                 return
-        raise fault.error
 
     async def _answer(self, request: UpstreamRequest) -> None:
         tried: set[Endpoint] = set()

@@ -6,6 +6,7 @@ from typing import Any
 
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MIN_RATE, _MAX_RATE, _MAX_CHANNELS = 4_000, 48_000, 2  # more would cost memory in proportion
+_MIN_UNKNOWN_BYTES = 2**30  # no file has so many
 _TYPES: Mapping[tuple[int, int], str] = {
     (_PCM, 8): "u1",
     (_PCM, 16): "<i2",
@@ -28,8 +29,12 @@ def wav_samples(data: bytes) -> tuple[Any, int]:
         name, size = data[at : at + 4], struct.unpack_from("<I", data, at + 4)[0]
         at += 8
         if name == b"data":
-            # What is sent while it is made says 0, or the largest number.
-            return _samples(form, data[at : at + size] if size else data[at:])
+            # What is sent while it is made says 0, or one of the largest numbers.
+            if not size or size >= _MIN_UNKNOWN_BYTES:
+                return _samples(form, data[at:])
+            if size > len(data) - at:
+                raise NoWav  # it is broken off
+            return _samples(form, data[at : at + size])
         if name == b"fmt ":
             form = data[at : at + size]
         at += size + size % 2
