@@ -70,7 +70,7 @@ def test_native_kernels_come_along(installed: Path) -> None:
 
 
 def test_migrations_and_samples_come_along(installed: Path, tmp_path: Path) -> None:
-    assert "15 products" in run(installed / "tis", "seed", folder=tmp_path)
+    assert "21 products" in run(installed / "tis", "seed", folder=tmp_path)
     assert (tmp_path / "marketplace.db").exists()
 
 
