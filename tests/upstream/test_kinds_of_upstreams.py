@@ -32,7 +32,12 @@ def sent(folder: Path, kind: str, *, path: str = CHAT, **body: Any) -> tuple[int
 
 @pytest.mark.parametrize(
     ("kind", "choice", "names"),
-    [("openai", TIME, ["weather", "time"]), ("vllm", TIME, ["weather", "time"]), ("llama.cpp", "required", ["time"])],
+    [
+        ("openai", TIME, ["weather", "time"]),
+        ("vllm", TIME, ["weather", "time"]),
+        ("llama.cpp", "required", ["time"]),
+        ("sglang", "required", ["time"]),
+    ],
 )
 def test_a_call_to_one_function_is_forced_in_the_words_of_the_engine(
     kind: str, choice: Any, names: list[str], tmp_path: Path
@@ -41,6 +46,15 @@ def test_a_call_to_one_function_is_forced_in_the_words_of_the_engine(
     assert (status, answer["choices"][0]["finish_reason"]) == (200, "tool_calls")
     assert body["tool_choice"] == choice
     assert [one["function"]["name"] for one in body["tools"]] == names
+
+
+@pytest.mark.parametrize(("kind", "are_strict"), [("vllm", [False, False]), ("sglang", [True, True])])
+def test_arguments_of_a_forced_call_follow_their_schema(kind: str, are_strict: list[bool], tmp_path: Path) -> None:
+    _, _, [body] = sent(tmp_path, kind, tools=TOOLS, tool_choice="required")
+    assert body["tool_choice"] == "required"
+    assert [bool(one["function"].get("strict")) for one in body["tools"]] == are_strict
+    _, _, [body] = sent(tmp_path, kind, tools=TOOLS)  # a call that is not forced is as the client has it
+    assert not any(one["function"].get("strict") for one in body["tools"])
 
 
 @pytest.mark.parametrize("choice", ["required", TIME])

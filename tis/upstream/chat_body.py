@@ -123,13 +123,15 @@ def continuing_fields(abilities: UpstreamAbilities) -> dict[str, Any]:
 def _forced_call(grammar: Grammar, tools: Sequence[Mapping[str, Any]], abilities: UpstreamAbilities) -> dict[str, Any]:
     if not abilities.forces_calls:
         raise lacking("tool_choice")
-    if len(grammar.tools) > 1 or len(tools) == 1:
-        return {"tool_choice": "required"}
+    is_named = len(grammar.tools) == 1 < len(tools)
     name = grammar.tools[0].name
-    if abilities.forces_named_calls:
+    if is_named and abilities.forces_named_calls:
         return {"tool_choice": {"type": "function", "function": {"name": name}}}
-    # It gets the one function alone: by a name it would not be forced at all.
-    return {"tool_choice": "required", "tools": [one for one in tools if one["function"]["name"] == name]}
+    # It gets the one function alone: by a name it would not be forced at all, or call another.
+    sent = [one for one in tools if one["function"]["name"] == name] if is_named else tools
+    if abilities.forces_only_strict:
+        sent = [{**one, "function": {**one["function"], "strict": True}} for one in sent]
+    return {"tool_choice": "required", "tools": list(sent)}
 
 
 def chat_messages(messages: Sequence[Message], abilities: UpstreamAbilities) -> list[dict[str, Any]]:

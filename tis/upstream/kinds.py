@@ -38,6 +38,7 @@ class UpstreamAbilities:
     takes_media_urls: bool = False  # `video_url` and `audio_url`, beside `image_url`
     forces_calls: bool = True  # `tool_choice: required`
     forces_named_calls: bool = True  # `tool_choice` with the name of a function
+    forces_only_strict: bool = False  # arguments of a forced call follow a schema only where the function is `strict`
     counts_chats: bool = False  # `/tokenize` takes messages
     # Fields by which texts that are too long for an embedding or a score are cut. Where there are none they are a 400.
     cuts_texts: Mapping[str, Any] = field(default_factory=dict)
@@ -80,6 +81,8 @@ ABILITIES: Mapping[UpstreamKind, UpstreamAbilities] = {
         continues=True,
         continues_behind_reasoning=False,
         may_open_no_turn=False,
+        forces_named_calls=False,
+        forces_only_strict=True,
         counts_chats=True,
         takes_media_urls=True,
     ),
