@@ -145,7 +145,8 @@ def test_a_long_file_is_heard_to_its_end_when_an_upstream_is_killed(tmp_path: Pa
             os.kill(one.popen.pid, signal.SIGKILL)
             [last] = [event for event in streamed if event.type == "transcript.text.done"]
             metrics = httpx2.get(f"{server.url}/metrics").text
-    [counted] = [line for line in metrics.splitlines() if line.startswith('tis_generation_tokens_total{model_name="far"}')]
+    counter = 'tis_generation_tokens_total{model_name="far"}'
+    [counted] = [line for line in metrics.splitlines() if line.startswith(counter)]
     assert float(counted.split()[-1]) > 150  # for each word at least one
     errors = word_errors(long.text, last.text)
     assert errors.words > 150 and errors.rate <= MAX_WORD_ERROR_RATE
