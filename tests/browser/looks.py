@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import pytest
 
@@ -65,10 +66,15 @@ def in_looks(*looks: PageLook) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("look", looks, ids=str, indirect=True)
 
 
-def with_a_database_each(fixture: str, *looks: PageLook) -> pytest.MarkDecorator:
-    """The first look on SQLite, the second on PostgreSQL: a page does not know which one its server has."""
+def with_a_database_each(
+    fixture: str, *looks: PageLook, scope: Literal["function", "module"] = "module"
+) -> pytest.MarkDecorator:
+    """The first look on SQLite, the second on PostgreSQL: a page does not know which one its server has.
+
+    `scope` is that of the fixture.
+    """
     pairs = list(zip(("sqlite", "postgresql"), looks, strict=True))
-    return pytest.mark.parametrize((fixture, "look"), pairs, ids=str, indirect=True, scope="module")
+    return pytest.mark.parametrize((fixture, "look"), pairs, ids=str, indirect=True, scope=scope)
 
 
 on_both_screens = in_looks(DESKTOP, PHONE)

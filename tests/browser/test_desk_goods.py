@@ -108,7 +108,7 @@ def desk_of(visitor: Visitor, server: Served, part: str = "goods") -> DeskPage:
 
 
 @pytest.mark.slow
-@with_a_database_each("database_url", DESKTOP, PHONE)
+@with_a_database_each("database_url", DESKTOP, PHONE, scope="function")
 def test_a_seller_imports_a_sheet_mends_its_cells_edits_a_price_and_raises_many(
     visitor: Visitor, server: Served, seller: Seller
 ) -> None:
@@ -398,7 +398,7 @@ def _until_one_stop(grid: Locator) -> None:
     expect(grid.locator(others)).to_have_count(0)
 
 
-@with_a_database_each("database_url", LIGHT_PHONE, DARK_DESKTOP)
+@with_a_database_each("database_url", LIGHT_PHONE, DARK_DESKTOP, scope="function")
 def test_a_seller_makes_one_product_of_several_sizes(visitor: Visitor, server: Served, seller: Seller) -> None:
     for size, price in ((41, 249_000), (42, 249_000), (43, 259_000)):
         seller.add(f"Sandal Semeru {size}", price, 3, sku=f"SS-{size}")
