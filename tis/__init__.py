@@ -1,3 +1,3 @@
 """Transformers Inference Server: models of your own behind the OpenAI API."""
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"
