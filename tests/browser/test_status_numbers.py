@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.browser.conftest import Visitor
 from tests.browser.looks import PHONE, PageLook, on_both_screens_too
 from tests.openai_api.test_chat import CHAT, said
-from tests.serving import Served, served, settings_with
+from tests.serving import Process, server_process, wait_until_live
 from tis.cli.top import MetricsLook, View
 
 # On a machine with other work the sentence may say that the server itself is late.
@@ -25,8 +25,10 @@ IDLE = "h1:is([data-message=idle], [data-message=late])"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Served]:
-    with served(settings_with(model_repo_id="echo?tokens_per_second=40")) as server:
+def server() -> Iterator[Process]:
+    """A process of its own: metrics count all that their process does, and only so many refusals are listed."""
+    with server_process(MODEL_REPO_ID="echo?tokens_per_second=40") as server:
+        wait_until_live(server.url, 60)
         yield server
 
 
@@ -61,7 +63,7 @@ def odd_page() -> str:
     return generate_latest(registry).decode()
 
 
-def test_the_page_reads_what_prometheus_client_writes(visitor: Visitor, server: Served) -> None:
+def test_the_page_reads_what_prometheus_client_writes(visitor: Visitor, server: Process) -> None:
     httpx2.post(server.url + CHAT, json=said("satu dua tiga"), timeout=30).raise_for_status()
     page = visitor.open(f"{server.url}/status")
     for text in (odd_page(), httpx2.get(f"{server.url}/metrics").text):
@@ -79,7 +81,7 @@ def test_the_page_reads_what_prometheus_client_writes(visitor: Visitor, server: 
         assert found == look_at(text, 0).samples
 
 
-def test_percentiles_and_rates_are_those_of_tis_top(visitor: Visitor, server: Served) -> None:
+def test_percentiles_and_rates_are_those_of_tis_top(visitor: Visitor, server: Process) -> None:
     chance = random.Random(7)
     registry = CollectorRegistry()
     spread = Histogram("spread_seconds", "Of two models", ["model"], buckets=(0.01, 0.1, 1, 10), registry=registry)
@@ -132,7 +134,7 @@ def written(seconds: float, look: PageLook) -> str:
 
 
 @on_both_screens_too
-def test_the_numbers_shown_are_those_of_metrics_at_that_moment(visitor: Visitor, server: Served) -> None:
+def test_the_numbers_shown_are_those_of_metrics_at_that_moment(visitor: Visitor, server: Process) -> None:
     look, t = visitor.look, visitor.t
     for text in ("satu dua tiga empat lima", "enam tujuh"):
         httpx2.post(server.url + CHAT, json=said(text), timeout=30).raise_for_status()
@@ -166,7 +168,7 @@ def test_the_numbers_shown_are_those_of_metrics_at_that_moment(visitor: Visitor,
     assert refused >= 1 and line.locator(".numbers").inner_text() == f"{refused:.0f}"
 
 
-def test_the_page_shows_no_name_of_a_message(visitor: Visitor, server: Served) -> None:
+def test_the_page_shows_no_name_of_a_message(visitor: Visitor, server: Process) -> None:
     page = visitor.open(f"{server.url}/status", PHONE)
     page.locator(IDLE).wait_for()
     assert re.findall(r"\bstatus\.[a-z0-9.]+\b", page.locator("main").inner_text()) == []

@@ -3,7 +3,8 @@
 import httpx2
 import pytest
 
-from tests.serving import settings_with
+from tests.openai_api.test_chat import CHAT, said
+from tests.serving import served, settings_with
 from tis.app import create_app
 from tis.settings import Settings
 
@@ -24,11 +25,16 @@ async def answer_to(settings: Settings, kills: Kills | None, headers: dict[str, 
         return (await caller.post("/pages/kill", headers=headers)).status_code
 
 
-@pytest.mark.anyio
-async def test_the_page_of_a_demo_kills_the_server() -> None:
+def test_the_page_of_a_demo_kills_the_server_once_an_answer_can_be_seen() -> None:
     kills = Kills()
-    assert await answer_to(settings_with(demo=True), kills, OWN) == 202
-    assert kills.number == 1
+    settings = settings_with(demo=True, model_repo_id="echo?tokens_per_second=100")
+    with served(settings, kill=kills) as server, httpx2.Client(base_url=server.url) as client:
+        for _ in range(2):  # the second changes nothing
+            assert client.post("/pages/kill", headers={"origin": server.url}).status_code == 202
+        client.post(CHAT, json=said("short")).raise_for_status()
+        assert kills.number == 0
+        client.post(CHAT, json={**said("a long answer " * 4), "stream": True}).raise_for_status()
+        assert kills.number == 1
 
 
 @pytest.mark.anyio
