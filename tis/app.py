@@ -80,7 +80,7 @@ from tis.openai_api.routes.models import ApiOptions
 from tis.openai_api.settings import hosted_servers
 from tis.openai_api.store.responses import attachment_names_of, not_stored
 from tis.pages.api_description import router as api_description_router
-from tis.pages.kill_switch import KillSwitch
+from tis.pages.kill_switch import KillSwitch, KillSwitchMiddleware
 from tis.pages.kill_switch import router as kill_router
 from tis.pages.page_files import PageFiles
 from tis.pages.routes import router as pages_router
@@ -295,6 +295,8 @@ def create_app(
     index_routes(app)
     install_error_handlers(app)
     add_middlewares(app, settings, keys, marketplace, read_tokens, admission, tracer)
+    if app.state.kill_switch.exists:
+        app.add_middleware(KillSwitchMiddleware, switch=app.state.kill_switch)
     return app
 
 

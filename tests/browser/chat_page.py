@@ -102,6 +102,11 @@ class ChatPage:
             self.dialog.get_by_role("tab", name=self.t(tab)).click()
         return self.dialog
 
+    def close_dialog(self) -> None:
+        """And waits until it is gone: only then the focus is back, and what is typed goes where it shall."""
+        self.page.keyboard.press("Escape")
+        expect(self.dialog).to_have_count(0)
+
     def sidebar(self) -> Locator:
         """The list of conversations; on a phone it is a drawer that covers the page."""
         if self.look.is_phone:

@@ -61,7 +61,7 @@ def test_sampling_presets_and_prompts_are_sent_and_kept(visitor: Visitor, server
     drawer.get_by_role("tab", name=t("settings.system")).click()
     expect(drawer.get_by_role("textbox")).to_have_value("")
     drawer.get_by_role("button", name="Brief You answer briefly.").click()
-    page.keyboard.press("Escape")
+    chat.close_dialog()
     body = chat.ask("Hello")
     assert body["temperature"] == 0 and "top_p" not in body
     assert body["messages"][0]["content"] == "You answer briefly."
@@ -102,7 +102,7 @@ def test_an_answer_in_json_is_checked_and_shown_as_a_form(visitor: Visitor, demo
     expect(drawer.get_by_text(t("schema.raw.type", detail="/type"))).to_be_visible()
     raw.fill('{"enum": ["ya", "tidak"]}')
     expect(drawer.get_by_text(t("schema.raw.good"))).to_be_visible()
-    page.keyboard.press("Escape")
+    chat.close_dialog()
     body = chat.ask("Halo")
     assert body["response_format"]["json_schema"]["schema"] == {"enum": ["ya", "tidak"]}
     expect(chat.until_done().get_by_text(t("schema.answer.good"), exact=True)).to_be_visible()
@@ -155,7 +155,7 @@ def test_probabilities_are_shown_on_demand(visitor: Visitor, demo_chat: DemoChat
     drawer = chat.settings()
     drawer.get_by_role("switch", name=t("settings.logprobs")).click()
     drawer.get_by_label(t("settings.effort"), exact=True).select_option("low")
-    page.keyboard.press("Escape")
+    chat.close_dialog()
     body = chat.ask("What is 12 + 7?")
     assert body["logprobs"] is True and body["top_logprobs"] == 5 and body["reasoning_effort"] == "low"
     answer = chat.until_done()

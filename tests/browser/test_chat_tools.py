@@ -27,7 +27,7 @@ def test_a_call_is_approved_and_another_refused(visitor: Visitor, demo_chat: Dem
     expect(dialog.get_by_text(t("mcp.only", tools="get_weather"))).to_be_visible()
     require_accessible(page)
     visitor.picture(page, "chat-tools")
-    page.keyboard.press("Escape")
+    chat.close_dialog()
     body = chat.ask("What is the weather in Jakarta?")
     [tool] = body["tools"]
     assert tool["server_label"] == "weather" and tool["require_approval"] == "always"
@@ -162,7 +162,7 @@ def test_calls_without_approval(visitor: Visitor, demo_chat: DemoChat) -> None:
     dialog.get_by_label(chat.t("mcp.approval"), exact=True).select_option("never")
     require_accessible(chat.page)
     chat.button("mcp.add").click()
-    chat.page.keyboard.press("Escape")
+    chat.close_dialog()
     body = chat.ask("Bagaimana cuaca di Bandung?")
     assert body["tools"][0]["require_approval"] == "never"
     expect(chat.until_done()).to_contain_text("Cuaca di Bandung: cerah, 29 derajat.")
@@ -197,7 +197,7 @@ def _add(chat: ChatPage, name: str, url: str, tools: str = "") -> None:
     chat.settings("settings.tools")
     _fill(chat, name, url, tools)
     chat.button("mcp.add").click()
-    chat.page.keyboard.press("Escape")
+    chat.close_dialog()
 
 
 def _fill(chat: ChatPage, name: str, url: str, tools: str = "") -> None:

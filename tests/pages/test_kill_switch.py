@@ -2,10 +2,12 @@
 
 import httpx2
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import served, settings_with
 from tis.app import create_app
+from tis.pages.kill_switch import KillSwitch, KillSwitchMiddleware
 from tis.settings import Settings
 
 OWN = {"origin": "http://127.0.0.1:3000"}
@@ -35,6 +37,50 @@ def test_the_page_of_a_demo_kills_the_server_once_an_answer_can_be_seen() -> Non
         assert kills.number == 0
         client.post(CHAT, json={**said("a long answer " * 4), "stream": True}).raise_for_status()
         assert kills.number == 1
+
+
+class Death(Exception):
+    pass
+
+
+def dies() -> None:
+    raise Death
+
+
+async def sent_until_killed(bodies: list[bytes]) -> bytes:
+    """What a page has of a stream that is sent in these pieces."""
+    switch, sent = KillSwitch(dies), b""
+    switch.set()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for body in bodies:
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def receive() -> Message:
+        raise NotImplementedError
+
+    async def send(message: Message) -> None:
+        nonlocal sent
+        sent += message.get("body", b"")
+
+    try:
+        await KillSwitchMiddleware(app, switch)({"type": "http"}, receive, send)
+    except Death:
+        assert not switch.is_set
+    else:
+        assert switch.is_set
+    return sent
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("size", [1, 3, 19, 20, 21, 100])
+async def test_a_page_has_the_begin_of_the_answer_and_never_its_end(size: int) -> None:
+    events = [b": a comment\n\nid: a:%d\ndata: id: {}\n\n" % number for number in range(100)]
+    bodies = [b"".join(events[start : start + size]) for start in range(0, 100, size)]
+    assert await sent_until_killed(bodies) == b"".join(events[:20])
+    assert await sent_until_killed([b"".join(events[:20])]) == b"".join(events[:20])
 
 
 @pytest.mark.anyio

@@ -1,34 +1,31 @@
 """POST /pages/kill: the chat page of a demo really kills the server, in mid-answer; its parent starts it again.
 
-The server itself looks whether an answer is being written: a small model is at its end before a page on a busy machine
+The server itself counts what the page has of an answer: a small model is at its end before a page on a busy machine
 could say that it sees the beginning.
 
 The route exists with DEMO=1, on a server that listens on loopback only and that has a parent, and nowhere else. A
 program of this computer could end the process anyway; so what is kept out is the web page of a stranger.
 """
 
-import asyncio
+import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse
-from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.errors import Forbidden
 from tis.http.client_address import is_of_this_computer
-from tis.http.dependencies import SessionsDep
 from tis.http.hosts import host_name
 from tis.http.origins import LOCAL_HOSTS
-from tis.streaming.session import Session
-
-router = APIRouter(include_in_schema=False)
-
 
 _EVENTS_TO_SEE = 20  # of an answer, before the server is killed
 _WAIT_SECONDS = 30.0
-_LOOK_SECONDS = 0.005
+_EVENT = re.compile(rb"^id: .*?\n\n", re.DOTALL | re.MULTILINE)
+
+router = APIRouter(include_in_schema=False)
 
 
 class KillSwitch:
@@ -36,38 +33,66 @@ class KillSwitch:
 
     def __init__(self, kill: Callable[[], None] | None) -> None:
         self._kill = kill
-        self._is_set = False
+        self._set_until = 0.0
 
     @property
     def exists(self) -> bool:
         return self._kill is not None
 
-    async def pull_in_an_answer(self, sessions: Iterable[Session]) -> None:
-        """Kills as soon as one is being written and has begun to be seen. If none comes, nothing happens."""
-        if self._kill is None or self._is_set:
-            return
-        self._is_set = True
-        end = time.monotonic() + _WAIT_SECONDS
-        while time.monotonic() < end:
-            if any(_can_be_seen(session) for session in sessions):
-                return self._kill()
-            await asyncio.sleep(_LOOK_SECONDS)
-        self._is_set = False
+    @property
+    def is_set(self) -> bool:
+        return time.monotonic() < self._set_until
+
+    def set(self) -> None:
+        """The next answer, or the one that is being written, will be cut. If none comes, nothing happens."""
+        self._set_until = time.monotonic() + _WAIT_SECONDS
+
+    def pull(self) -> None:
+        self._set_until = 0.0
+        if self._kill:
+            self._kill()
 
 
-def _can_be_seen(session: Session) -> bool:
-    return session.is_running and session.recording.next_index - session.latest.first_index >= _EVENTS_TO_SEE
+class KillSwitchMiddleware:
+    """Kills the server as soon as enough events of one stream are sent, and before its last one is."""
+
+    def __init__(self, app: ASGIApp, switch: KillSwitch) -> None:
+        self._app = app
+        self._switch = switch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        seen, is_stream = 0, False
+
+        async def send_until_killed(message: Message) -> None:
+            nonlocal seen, is_stream
+            if message["type"] == "http.response.start":
+                is_stream = Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream")
+            elif is_stream:
+                body: bytes = message.get("body", b"")
+                ends = [event.end() for event in _EVENT.finditer(body)]
+                num_shown = max(0, _EVENTS_TO_SEE - seen)
+                seen += len(ends)
+                # A page that is late gets many at once: it shall have some of them, and never the last.
+                if len(ends) > num_shown and self._switch.is_set:
+                    shown = ends[num_shown - 1] if num_shown else 0
+                    await send({"type": "http.response.body", "body": body[:shown], "more_body": True})
+                    self._switch.pull()
+                    message = {**message, "body": body[shown:]}
+            await send(message)
+
+        await self._app(scope, receive, send_until_killed)
 
 
 @router.post("/pages/kill")
-async def kill_the_server(request: Request, sessions: SessionsDep) -> JSONResponse:
+async def kill_the_server(request: Request) -> JSONResponse:
     switch: KillSwitch = request.app.state.kill_switch
     if not switch.exists:
         raise HTTPException(404)
     _require_own_page(request)
-    return JSONResponse(
-        {"will_be_killed": True}, status_code=202, background=BackgroundTask(switch.pull_in_an_answer, sessions)
-    )
+    switch.set()
+    return JSONResponse({"will_be_killed": True}, status_code=202)
 
 
 def _require_own_page(request: Request) -> None:
