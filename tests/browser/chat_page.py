@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, Request, TimeoutError, expect
 
 from tests.browser.looks import DESKTOP, PageLook
 
@@ -79,8 +79,13 @@ class ChatPage:
         def is_question(request: Request) -> bool:
             return request.method == "POST" and request.url.endswith(_QUESTIONS)
 
-        with self.page.expect_request(is_question) as sent:
-            action()
+        try:
+            with self.page.expect_request(is_question) as sent:
+                action()
+        except TimeoutError as error:
+            focus = self.page.evaluate("() => document.activeElement.outerHTML.slice(0, 200)")
+            error.add_note(f"Field: {self.field.input_value()!r}; focus: {focus}; dialogs: {self.dialog.count()}.")
+            raise
         return json.loads(sent.value.post_data or "")
 
     def until_text(self, text: str) -> None:
