@@ -2,7 +2,7 @@
 
 Before them, `transport` limits what a connection may send.
 
-The middlewares, from the outside in (`tis/app.py` adds them):
+The middlewares, from the outside in (`tis/middlewares.py` adds them):
 
 1. `RequestLogMiddleware`: request id and log line.
 2. `CORSMiddleware`: preflights pass without a key, whatever headers they list; no credentials.
